@@ -8,6 +8,7 @@ use serde::Deserialize;
 use toml::de::{DeValue, ValueDeserializer};
 use toml::{Spanned, Value};
 
+use super::SERVICE_CREDENTIALS;
 use super::problem::{Place, Problem};
 use super::schema::{self, InvalidValue};
 use crate::credentials::{self, CREDENTIALS_VARIABLE};
@@ -108,18 +109,24 @@ impl Reader<'_> {
     }
 }
 
-/// Resolves the path of a secret. Outside of the service `%d` is kept: most commands read no secrets, and reading one reports
-/// why it is missing.
+/// Resolves the path of a secret. Outside of the service `%d` stands for the directory of its configuration, which has the
+/// files of the credentials. If such a file is not there, `%d` is kept: most commands read no secrets, and reading one
+/// reports why it is missing.
 pub(super) fn resolve_secret(
     path: &str,
     base: &Path,
     environment: &BTreeMap<String, String>,
 ) -> Result<String, String> {
     resolve(path, base, environment).or_else(|why| {
-        match credentials::is_unresolved(Path::new(path)) {
-            true => Ok(path.to_owned()),
-            false => Err(why),
+        if !credentials::is_unresolved(Path::new(path)) {
+            return Err(why);
         }
+        let source = Path::new(SERVICE_CREDENTIALS).join(path.trim_start_matches("%d/"));
+        let of_service = base == Path::new(SERVICE_CREDENTIALS) && source.exists();
+        Ok(match of_service {
+            true => source.to_string_lossy().into_owned(),
+            false => path.to_owned(),
+        })
     })
 }
 

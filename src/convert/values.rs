@@ -4,7 +4,7 @@ use toml::{Table, Value as Toml};
 
 use super::draft::{Draft, Outcome, quoted};
 use super::yaml::Value;
-use crate::config::{MAX_HASH_MIB, MAX_THREADS};
+use crate::config::{MAX_HASH_MIB, MAX_THREADS, PLACEHOLDERS};
 use crate::lichess::model::{Speed, Variant};
 
 /// No engine but ours.
@@ -137,8 +137,7 @@ pub(super) fn selection(value: &Value) -> Outcome {
 /// A chat text with our placeholders.
 pub(super) fn chat(value: &Value) -> Outcome {
     let text = value.to_string();
-    let own = text.replace("{engine}", "Knightwatch {version}");
-    let mut rest = own.as_str();
+    let mut rest = text.as_str();
     let mut kept = String::new();
     while let Some((before, name)) = rest.split_once('{') {
         kept += before;
@@ -146,7 +145,7 @@ pub(super) fn chat(value: &Value) -> Outcome {
             rest = name;
             continue;
         };
-        if ["me", "opponent", "version"].contains(&name) {
+        if PLACEHOLDERS.contains(&name) {
             kept += &format!("{{{name}}}");
         }
         rest = after;
@@ -156,7 +155,7 @@ pub(super) fn chat(value: &Value) -> Outcome {
         true => same(kept),
         false => changed(
             kept,
-            "placeholders are me, opponent, rating, color, speed, time and version",
+            format!("placeholders are {}", PLACEHOLDERS.join(", ")),
         ),
     }
 }

@@ -37,8 +37,8 @@ pub struct LiveState {
     pub stream: Option<StreamStatus>,
     /// Running games.
     pub games: Vec<GameStatus>,
-    /// Ids of correspondence games in which nothing is to be done; they have no stream.
-    #[serde(skip)]
+    /// Ids of correspondence games in which nothing is to be done until the opponent moves; they have no stream.
+    #[serde(default)]
     pub suspended_games: Vec<String>,
     /// Requests by kind and outcome since the start.
     pub requests: Vec<RequestOutcomes>,

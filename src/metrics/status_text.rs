@@ -145,6 +145,14 @@ impl fmt::Display for Status {
         for game in &live.games {
             writeln!(f, "  {}  {game}", game.id)?;
         }
+        if !live.suspended_games.is_empty() {
+            let count = plural::count(
+                live.suspended_games.len(),
+                "correspondence game",
+                "correspondence games",
+            );
+            writeln!(f, "  {count} more, until the opponent moves")?;
+        }
         for status in self.per_account() {
             if let Some(idle) = &status.live.idle {
                 let next = idle

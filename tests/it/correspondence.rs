@@ -6,11 +6,11 @@ use knightwatch::sim::{
     ChallengePlan, Endpoint, NewUser, PlayerKind, PlayerOptions, RequestRecord, SimOptions,
     TimeControl,
 };
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::common::{BOT, Daemon, Site, requests_of, time_scale_from_now, wait};
 use crate::etiquette::act;
-use crate::operator::status;
+use crate::operator::{run, status};
 
 /// How much faster than real time the site and the bot run.
 const SPEED: f64 = 10.0;
@@ -132,6 +132,16 @@ fn correspondence_suspended_game_survives_crash() {
     act("move/d2d4");
     site.plies(&id, 4);
     rests();
+    // An operator who stops the bot for good must know of it.
+    wait("the status counts it", || {
+        (status(&bot)["suspended_games"] == json!([id])).then_some(())
+    });
+    let shown = run(&bot, &["status"]).stdout;
+    let shown = String::from_utf8(shown).unwrap();
+    assert!(
+        shown.contains("1 correspondence game more, until the opponent moves"),
+        "{shown}"
+    );
     act("resign");
     wait("the end is seen", || {
         let log = bot.log();

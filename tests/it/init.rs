@@ -810,6 +810,15 @@ fn commands_of_root_find_service() {
         "{printed}"
     );
 
+    // Without the service, its credentials are the files next to its configuration.
+    fs::rename(etc.join("knightwatch/token"), etc.join("knightwatch/day")).unwrap();
+    let account = format!("[[account]]\nname = '{BOT}'\ntoken_file = '%d/day'\n");
+    let config = etc.join("knightwatch/config.toml");
+    let text = fs::read_to_string(&config).unwrap();
+    fs::write(&config, text + &account).unwrap();
+    let (code, printed) = as_root(&["check"], &[]).unwrap();
+    assert_eq!(code, Some(0), "{printed}");
+
     // init as root still writes a user configuration, which then must be named.
     fs::remove_file(home.config()).unwrap();
     let answers = [site.url.as_str(), token.as_str(), "", "", "", "", "", "n"];

@@ -16,7 +16,7 @@ use crate::common::{BOT, Daemon, IMPATIENT, Killed, Player, SLOW, Site, requests
 const BLITZ: [(&str, &str); 2] = [("clock.limit", "180"), ("clock.increment", "2")];
 const RATED: [(&str, &str); 3] = [BLITZ[0], BLITZ[1], ("rated", "true")];
 
-fn run(bot: &Daemon, arguments: &[&str]) -> Output {
+pub(crate) fn run(bot: &Daemon, arguments: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_knightwatch"));
     command.args(arguments).arg("--socket").arg(bot.socket());
     command.output().unwrap()

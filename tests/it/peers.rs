@@ -171,10 +171,7 @@ fn convert_botli_carries_settings_over() {
     assert_eq!(settings.matchmaking.profile.len(), 2, "{written}");
     assert_eq!(settings.book.files.len(), 2, "{written}");
     assert!(settings.book.files.iter().all(|file| file.is_absolute()));
-    assert_eq!(
-        settings.chat.greeting,
-        "Hello, Knightwatch {version} plays."
-    );
+    assert_eq!(settings.chat.greeting, "Hello, {engine} plays.");
     assert_eq!(settings.challenge.block.len(), 1);
     assert_eq!(settings.challenge.block_lists.len(), 1);
     // Bots play rated games only, and bullet only with an increment.
@@ -194,10 +191,7 @@ fn convert_takes_fragments() {
     assert!(settings.challenge.bots && !settings.challenge.humans);
     let (settings, _) =
         converted("greeting: {hello: \"Hi {opponent}, {engine} {ram}\"}\nabort_time: 20\n");
-    assert_eq!(
-        settings.chat.greeting,
-        "Hi {opponent}, Knightwatch {version} "
-    );
+    assert_eq!(settings.chat.greeting, "Hi {opponent}, {engine} ");
     let (settings, written) = converted(
         "challenge:\n  online_block_list: [\"https://example.com/list\", example.com/other]\n  \
          recent_bot_challenge_age: 60\n  max_recent_bot_challenges: 2\n",

@@ -319,9 +319,7 @@ impl Replay {
         let moves = game.position().legal_moves().len();
         let fits = match found.source {
             Source::Only => moves == 1,
-            Source::Book => {
-                moves > 1 && self.core.terms().book.are_used() && game.repetitions() < 2
-            }
+            Source::Book => moves > 1 && self.core.terms().book.are_used(),
             Source::Search | Source::Fallback => moves > 1,
         };
         if !fits {

@@ -166,10 +166,14 @@ impl Command {
         };
         let text = match self {
             Self::Help => help(argument),
-            Self::Name => format!(
-                "I am {}, and my engine is {PROGRAM} {VERSION}.",
-                facts.values.me
-            ),
+            Self::Name => {
+                let (me, engine) = (facts.values.me, facts.values.engine);
+                let version = match engine == PROGRAM {
+                    true => format!(" {VERSION}"),
+                    false => String::new(),
+                };
+                format!("I am {me}, and my engine is {engine}{version}.")
+            }
             Self::Version => format!("{PROGRAM} {VERSION}"),
             Self::Eval | Self::Pv if is_secret => {
                 "Not during the game: that would be engine assistance.".into()
