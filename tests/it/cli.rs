@@ -10,6 +10,7 @@ use clap::CommandFactory;
 use knightwatch::cli::Cli;
 
 use crate::common::{Killed, signal, wait};
+use crate::engines::script;
 
 pub(crate) fn knightwatch(arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_knightwatch"));
@@ -256,6 +257,44 @@ fn bench_prints_signature_last() {
     };
     assert!(nodes.parse::<u64>().unwrap() > 100_000);
     assert!(speed.parse::<u64>().unwrap() > 0);
+}
+
+#[test]
+fn match_plays_each_opening_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let openings = folder.path().join("openings.epd");
+    std::fs::write(
+        &openings,
+        "rnbqkbnr/pppppppp/8/8/4P3/8/PPPP1PPP/RNBQKBNR b KQkq -\n",
+    )
+    .unwrap();
+    let openings = openings.to_str().unwrap();
+    let quick = ["match", "none", "none", "--nodes", "40", "--openings"];
+    let printed = stdout(&[&quick[..], &[openings]].concat());
+    assert!(
+        printed.contains("\nat most 2 games, since the openings are 1"),
+        "{printed}"
+    );
+    assert!(
+        printed.lines().last().unwrap().starts_with("2 games: "),
+        "{printed}"
+    );
+}
+
+#[test]
+fn gauntlet_goes_on_after_opponent_hangs() {
+    let folder = tempfile::tempdir().unwrap();
+    let engine = folder.path().join("engine");
+    let hangs = "while read -r line; do case \"$line\" in uci) echo uciok;; isready) echo readyok;; esac; done";
+    script(&engine, hangs);
+    let engine = engine.to_str().unwrap();
+    let limits = ["--tc", "0.5+0", "--games", "4", "--threads", "1"];
+    let printed = stdout(&[&["gauntlet", engine], &limits[..]].concat());
+    assert!(printed.contains("4 games: +4 =0 -0"), "{printed}");
+    assert!(
+        printed.contains("lost on time: 0 by us, 4 by the opponent"),
+        "{printed}"
+    );
 }
 
 #[test]

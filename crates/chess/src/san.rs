@@ -179,7 +179,10 @@ impl SanMove {
             _ => (Role::Pawn, text),
         };
         let (rest, promotion) = match rest.chars().next_back()? {
-            letter @ ('N' | 'B' | 'R' | 'Q' | 'K') if role == Role::Pawn => {
+            // Some programs write the promotion in lower case.
+            letter @ ('N' | 'B' | 'R' | 'Q' | 'K' | 'n' | 'b' | 'r' | 'q' | 'k')
+                if role == Role::Pawn =>
+            {
                 let rest = &rest[..rest.len() - 1];
                 (
                     rest.strip_suffix('=').unwrap_or(rest),
@@ -289,6 +292,7 @@ mod tests {
             ("b8Q", "b7b8q"),
             ("bxa8=N#", "b7a8n"),
             ("ba8R", "b7a8r"),
+            ("bxa8=q", "b7a8q"),
             ("exd6", "e5d6"),
             ("exd6e.p.", "e5d6"),
             ("exd6+e.p.!", "e5d6"),
@@ -305,7 +309,8 @@ mod tests {
     fn parse_san_distinguishes_malformed_and_illegal() {
         let position = Position::from_fen("4k3/P7/8/8/8/8/8/RN2K2R w K - 0 1").expect("a position");
         for text in [
-            "", "x", "e", "Z4", "Nx", "e9", "O-O-O-O", "héé", "Kéé", "=Q", "a8=", "Nbb1c3d",
+            "", "x", "e", "Z4", "Nx", "e9", "Bb", "ab", "O-O-O-O", "héé", "Kéé", "=Q", "a8=",
+            "Nbb1c3d",
         ] {
             assert!(
                 matches!(position.parse_san(text), Err(MoveError::Malformed(_))),

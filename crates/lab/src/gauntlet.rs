@@ -1,7 +1,7 @@
 //! `knightwatch gauntlet`: games against another engine over UCI with a clock, to measure strength; or against itself, to test
 //! for errors.
 //!
-//! A player who exceeds the clock loses. Games are adjudicated as won at 15 pawns for six plies in both engines' view, and as
+//! A player who exceeds the clock loses; one that hangs is started again. Games are adjudicated as won at 15 pawns for six plies in both engines' view, and as
 //! drawn after 400 plies; games of variants are played to the end. An engine that exits or sends an illegal move ends the run.
 
 use std::path::Path;
@@ -20,11 +20,14 @@ use super::uci_engine::UciEngine;
 use crate::progress::Progress;
 use knightwatch_chess::{Color, Game, Variant};
 use knightwatch_engine::{Searcher, Setting};
-use knightwatch_external::{self as external, Go};
+use knightwatch_external::{self as external, EngineError, Go};
 use knightwatch_util::match_stats::MatchStats;
 
 /// How much a player may exceed the clock in a game, for the latency between the processes.
 const TIME_MARGIN: Duration = Duration::from_millis(50);
+
+/// How much a player may exceed the clock before it counts as hanging.
+const HANG_MARGIN: Duration = Duration::from_secs(1);
 
 /// Options of both engines that are not set explicitly.
 const DEFAULT_OPTIONS: [(&str, i64); 2] = [("Hash", 16), ("Threads", 1)];
@@ -90,32 +93,34 @@ pub fn run(options: &GauntletOptions) -> anyhow::Result<()> {
 
 /// Starts both engines: ours and the opponent.
 fn players(options: &GauntletOptions) -> anyhow::Result<[UciEngine; 2]> {
-    let own = std::env::current_exe().context("cannot find this program")?;
-    let them = match options.engine == Path::new("self") {
-        true => UciEngine::start(&own, &["uci"]),
-        false => UciEngine::start(&options.engine, &[]),
+    Ok([start_player(options, 0)?, start_player(options, 1)?])
+}
+
+/// Starts our engine (0) or the opponent (1).
+fn start_player(options: &GauntletOptions, side: usize) -> anyhow::Result<UciEngine> {
+    let mut player = match side == 0 || options.engine == Path::new("self") {
+        true => {
+            let own = std::env::current_exe().context("cannot find this program")?;
+            UciEngine::start(&own, &["uci"])?
+        }
+        false => UciEngine::start(&options.engine, &[])?,
     };
-    let mut players = [UciEngine::start(&own, &["uci"])?, them?];
-    for (player, settings) in players
-        .iter_mut()
-        .zip([&options.options, &options.opponent_options])
-    {
-        for (name, value) in DEFAULT_OPTIONS {
-            if !settings
-                .iter()
-                .any(|(set, _)| set.eq_ignore_ascii_case(name))
-            {
-                player.set_clamped(name, value)?;
-            }
-        }
-        for (name, value) in settings {
-            player.set(name, value)?;
-        }
-        if options.variant != Variant::Standard {
-            player.set("UCI_Variant", options.variant.uci())?;
+    let settings = [&options.options, &options.opponent_options][side];
+    for (name, value) in DEFAULT_OPTIONS {
+        if !settings
+            .iter()
+            .any(|(set, _)| set.eq_ignore_ascii_case(name))
+        {
+            player.set_clamped(name, value)?;
         }
     }
-    Ok(players)
+    for (name, value) in settings {
+        player.set(name, value)?;
+    }
+    if options.variant != Variant::Standard {
+        player.set("UCI_Variant", options.variant.uci())?;
+    }
+    Ok(player)
 }
 
 /// Result of two games from one opening.
@@ -134,22 +139,19 @@ enum GameError {
 }
 
 /// Engines of one thread.
-struct Engines {
+struct Engines<'a> {
+    options: &'a GauntletOptions,
     players: [UciEngine; 2],
     referee: Searcher,
-    tc: MatchClock,
-    /// Limit of each move, instead of the clock.
-    nodes: Option<u64>,
     adjudication: &'static Adjudication,
 }
 
-impl Engines {
-    fn new(options: &GauntletOptions) -> anyhow::Result<Engines> {
+impl<'a> Engines<'a> {
+    fn new(options: &'a GauntletOptions) -> anyhow::Result<Self> {
         Ok(Engines {
+            options,
             players: players(options)?,
             referee: Searcher::new(HASH_MIB, &Setting::default()),
-            tc: options.tc,
-            nodes: options.nodes,
             adjudication: match options.variant {
                 Variant::Standard => &pair::ANY_ENGINES,
                 _ => &pair::BY_RULES,
@@ -165,20 +167,32 @@ impl Engines {
             for player in &mut self.players {
                 player.new_game(&start)?;
             }
-            let mut clocks = Clocks::new(self.tc);
+            let mut clocks = Clocks::new(self.options.tc);
+            let nodes = self.options.nodes;
+            let players = &mut self.players;
+            let mut is_hanging = false;
             let search = |side: usize, game: &Game| {
-                let limits = match self.nodes {
-                    Some(_) => Go {
-                        nodes: self.nodes,
-                        ..Go::default()
-                    },
-                    None => clocks.limits(first),
-                };
+                let player = &mut players[side];
                 let since = Instant::now();
-                let result = self.players[side]
-                    .search(game, &limits)
-                    .map_err(|error| GameError::Engine(error.into()))?;
-                match self.nodes.is_some() || clocks.spend(side, since.elapsed()) {
+                let result = match nodes {
+                    Some(_) => {
+                        let limits = Go {
+                            nodes,
+                            ..Go::default()
+                        };
+                        player.search(game, &limits)
+                    }
+                    None => {
+                        let timeout = clocks.left[side] + HANG_MARGIN;
+                        player.search_within(timeout, game, &clocks.limits(first))
+                    }
+                };
+                is_hanging = nodes.is_none() && matches!(result, Err(EngineError::TooLate(_)));
+                if is_hanging {
+                    return Err(GameError::TimeForfeit(side));
+                }
+                let result = result.map_err(|error| GameError::Engine(error.into()))?;
+                match nodes.is_some() || clocks.spend(side, since.elapsed()) {
                     true => Ok(Some(result)),
                     false => Err(GameError::TimeForfeit(side)),
                 }
@@ -188,6 +202,9 @@ impl Engines {
                     Ok(outcome) => outcome.points(first),
                     Err(GameError::TimeForfeit(side)) => {
                         time_losses[side] += 1;
+                        if is_hanging {
+                            self.players[side] = start_player(self.options, side)?;
+                        }
                         [0, 2][side]
                     }
                     Err(GameError::Engine(error)) => return Err(error),

@@ -57,6 +57,14 @@ impl Openings {
         Ok(Openings::Listed(positions))
     }
 
+    /// The number of different openings, if it is limited.
+    pub(crate) fn count(&self) -> Option<u64> {
+        match self {
+            Openings::Listed(positions) => Some(positions.len() as u64),
+            Openings::Random { .. } => None,
+        }
+    }
+
     /// The opening of a pair. Random moves are drawn again until `is_fair` accepts the position or too many were rejected; listed
     /// positions are always used.
     pub(crate) fn draw(&self, pair: u64, mut is_fair: impl FnMut(&Game) -> bool) -> Position {

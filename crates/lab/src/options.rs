@@ -175,6 +175,11 @@ pub struct MatchOptions {
 }
 
 impl MatchOptions {
+    /// The number of openings; each is played twice.
+    pub(super) fn pairs(&self) -> u64 {
+        self.games.div_ceil(2)
+    }
+
     /// The test that ends the match, if requested.
     ///
     /// # Errors

@@ -70,10 +70,23 @@ impl UciEngine {
         game: &Game,
         limits: &Go,
     ) -> Result<(Move, Score), EngineError> {
+        self.search_within(ANSWER_TIMEOUT, game, limits)
+    }
+
+    /// The same within this time.
+    ///
+    /// # Errors
+    /// As [`search`](Self::search); [`EngineError::TooLate`] after the time, when it must not be used any more.
+    pub(crate) fn search_within(
+        &mut self,
+        timeout: Duration,
+        game: &Game,
+        limits: &Go,
+    ) -> Result<(Move, Score), EngineError> {
         let deadlines = Deadlines {
             soft: None,
-            hard: Instant::now() + ANSWER_TIMEOUT,
-            stop_timeout: ANSWER_TIMEOUT,
+            hard: Instant::now() + timeout,
+            stop_timeout: timeout,
         };
         let answer = self.process.search(game, limits, deadlines, |_| ())?;
         let score = answer.info.score.unwrap_or(Score::Centipawns(0));

@@ -57,11 +57,18 @@ pub fn read(path: &Path, max_bytes: u64) -> io::Result<Vec<u8>> {
 /// # Errors
 /// As [`read`], and when the file is not UTF-8.
 pub fn read_text(path: &Path, max_bytes: u64) -> io::Result<String> {
-    String::from_utf8(read(path, max_bytes)?).map_err(|_| {
+    let mut text = String::from_utf8(read(path, max_bytes)?).map_err(|_| {
         let why = "it is not a text in UTF-8";
         io::Error::new(io::ErrorKind::InvalidData, why)
-    })
+    })?;
+    if text.starts_with(BYTE_ORDER_MARK) {
+        text.drain(..BYTE_ORDER_MARK.len_utf8());
+    }
+    Ok(text)
 }
+
+/// Some editors write it at the beginning of a file.
+const BYTE_ORDER_MARK: char = '\u{feff}';
 
 /// Skips the rest of a line.
 ///
@@ -142,6 +149,8 @@ mod tests {
         sparse.set_len(1 << 40).expect("long");
         let error = read(&folder.path().join("sparse"), 3 << 20).expect_err("too long");
         assert_eq!(error.to_string(), "the file is larger than 3 MiB");
+        fs::write(&path, "\u{feff}text\n").expect("written");
+        assert_eq!(read_text(&path, 10).expect("text"), "text\n");
         fs::write(&path, b"\xff").expect("written");
         let error = read_text(&path, 10).expect_err("no text");
         assert_eq!(error.to_string(), "it is not a text in UTF-8");

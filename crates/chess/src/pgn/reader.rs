@@ -454,11 +454,12 @@ impl Reader {
 
 /// The initial position given by the tags.
 fn initial(tags: &Tags) -> Result<Position, Problem> {
-    let variant = match tags.get("Variant") {
+    let known = |name| tags.get(name).filter(|value| !matches!(value, &"" | &"?"));
+    let variant = match known("Variant") {
         Some(name) => Variant::from_name(name).ok_or_else(|| Problem::Variant(name.to_owned()))?,
         None => Variant::Standard,
     };
-    match tags.get("FEN") {
+    match known("FEN") {
         Some(fen) => Position::from_variant_fen(variant, fen).map_err(Problem::Fen),
         None => Ok(variant.start()),
     }

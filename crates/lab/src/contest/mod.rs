@@ -43,6 +43,12 @@ pub fn run(options: &MatchOptions) -> anyhow::Result<()> {
     let openings = options
         .setup
         .openings(Variant::Standard, options.chess960)?;
+    if let Some(count) = openings.count().filter(|&count| count < options.pairs()) {
+        println!(
+            "at most {} games, since the openings are {count}, and the games from one are always the same",
+            2 * count
+        );
+    }
     let stop = stop_on_signal();
     let mut result = None;
     let mut progress = Progress::default();
@@ -72,7 +78,7 @@ fn play(
     stop: &AtomicBool,
     mut on_pair: impl FnMut(&MatchStats) -> bool,
 ) -> anyhow::Result<MatchStats> {
-    let pairs = options.games.div_ceil(2);
+    let pairs = openings.count().unwrap_or(u64::MAX).min(options.pairs());
     let taken = AtomicU64::new(0);
     let next = || {
         let pair = taken.fetch_add(1, Ordering::Relaxed);

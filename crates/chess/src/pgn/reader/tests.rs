@@ -146,6 +146,7 @@ fn read_accepts_common_variations() {
         ("e4 c5!? 2. Nf3 ?! d6", "e4 c5 Nf3 d6"),
         ("1. e4 ; the best (by test\n1... e5 1-0", "e4 e5"),
         ("\u{feff}1. e4\n% 1... c5 is not said\n1... e5 *", "e4 e5"),
+        ("[FEN \"\"]\n[Variant \"?\"]\n\n1. e4 e5 *", "e4 e5"),
         ("1. e4 (1. d4 {a ) b} (1. c4) 1... d5) e5$1$2 *", "e4 e5"),
         ("1. e4 d5 2. e5 f5 3. exf6 e.p. *", "e4 d5 e5 f5 exf6"),
         (
