@@ -60,44 +60,44 @@ tunables! {
     // Iterations.
 
     /// Half width of the first aspiration window.
-    aspiration_window = 14 in 5..=40 step 3;
+    aspiration_window = 15 in 5..=40 step 3;
     /// Full windows in iterations shallower than this.
-    aspiration_depth = 5 in 3..=8 step 1;
+    aspiration_depth = 4 in 3..=8 step 1;
     /// Percentage of the recent score swing added to the window.
-    aspiration_swing = 30 in 0..=100 step 10;
+    aspiration_swing = 8 in 0..=100 step 10;
     /// Percentage by which a failed window grows.
-    aspiration_growth = 50 in 20..=150 step 15;
+    aspiration_growth = 29 in 20..=150 step 15;
     /// Maximum depth reduction at the root after failing high.
     fail_high_reduction_max = 2 in 0..=4 step 1;
 
     // Static evaluation of a node.
 
     /// Correction history: units per centipawn.
-    correction_divisor = 1000 in 300..=1600 step 100;
+    correction_divisor = 721 in 300..=1600 step 100;
     /// Correction history: learning rate.
-    correction_rate = 4 in 1..=16 step 2;
+    correction_rate = 7 in 1..=16 step 2;
     /// Correction history: weight of the pawn table; the others have 1.
-    correction_pawns = 2 in 1..=4 step 1;
+    correction_pawns = 1 in 1..=4 step 1;
 
     /// Correction history: weight of each pair of earlier moves, in percent.
-    correction_continuation = 66 in 0..=200 step 15;
+    correction_continuation = 82 in 0..=200 step 15;
     /// The evaluation is smaller by this many thousandths without pieces, and linearly less with more of them.
-    eval_material = 48 in 0..=500 step 40;
+    eval_material = 110 in 0..=500 step 40;
 
     // Node pruning.
 
     /// TT cutoffs up to this depth only in the direction that is expected of the node.
     tt_cutoff_expected_depth = 3 in 0..=7 step 1;
     /// Reverse futility pruning: margin above beta per ply.
-    rfp_margin = 71 in 50..=120 step 6;
+    rfp_margin = 53 in 50..=120 step 6;
     /// Reverse futility pruning: smaller margin if the opponent's last move made their evaluation worse.
-    rfp_worsening = 17 in 0..=60 step 5;
+    rfp_worsening = 24 in 0..=60 step 5;
     /// Reverse futility pruning: maximum depth.
     rfp_depth = 9 in 5..=12 step 1;
     /// Reverse futility pruning: the surplus over beta is divided by this in the returned score.
-    rfp_divisor = 3 in 1..=8 step 1;
+    rfp_divisor = 2 in 1..=8 step 1;
     /// Razoring: margin below alpha per ply.
-    razor_margin = 290 in 150..=400 step 20;
+    razor_margin = 297 in 150..=400 step 20;
     /// Razoring: maximum depth.
     razor_depth = 4 in 1..=5 step 1;
     /// Null move: minimum depth.
@@ -105,189 +105,189 @@ tunables! {
     /// Null move: base reduction in plies ...
     null_reduction = 4 in 3..=6 step 1;
     /// ... plus this share of the depth, in thousandths.
-    null_slope = 334 in 150..=500 step 40;
+    null_slope = 423 in 150..=500 step 40;
     /// Null move: one more ply of reduction for every this many centipawns above beta ...
-    null_surplus = 200 in 100..=300 step 20;
+    null_surplus = 212 in 100..=300 step 20;
     /// ... up to this.
     null_surplus_max = 3 in 2..=5 step 1;
     /// Null move: the evaluation may be below beta by this per ply ...
-    null_eval_slope = 20 in 0..=40 step 4;
+    null_eval_slope = 21 in 0..=40 step 4;
     /// ... less this.
-    null_eval_margin = 120 in 0..=250 step 20;
+    null_eval_margin = 139 in 0..=250 step 20;
     /// Null move: verification search from this depth ...
     null_verify_depth = 14 in 10..=18 step 1;
     /// ... within which it is not tried for this percentage of the remaining depth.
-    null_verify_share = 75 in 50..=100 step 10;
+    null_verify_share = 76 in 50..=100 step 10;
     /// ProbCut: margin above beta.
-    probcut_margin = 224 in 100..=300 step 20;
+    probcut_margin = 243 in 100..=300 step 20;
     /// ProbCut: smaller margin when improving.
-    probcut_improving = 50 in 0..=100 step 10;
+    probcut_improving = 26 in 0..=100 step 10;
     /// ProbCut: minimum depth.
     probcut_depth = 5 in 4..=7 step 1;
     /// ProbCut: depth reduction.
-    probcut_reduction = 4 in 3..=5 step 1;
+    probcut_reduction = 3 in 3..=5 step 1;
     /// Hindsight: a node reduced by at least this is searched deeper if the parent's evaluation gave no reason for
     /// it.
-    hindsight_reduction_min = 3 in 2..=5 step 1;
+    hindsight_reduction_min = 2 in 2..=5 step 1;
     /// Hindsight: a reduced node is searched shallower if both sides' evaluations add up to more than this.
-    hindsight_margin = 194 in 50..=400 step 20;
+    hindsight_margin = 222 in 50..=400 step 20;
     /// Internal iterative reduction: minimum depth.
     iir_depth = 3 in 3..=6 step 1;
 
     // Move pruning.
 
     /// SEE pruning of noisy moves: margin per ply ...
-    see_noisy_margin = 78 in 50..=150 step 10;
+    see_noisy_margin = 79 in 50..=150 step 10;
     /// ... plus history divided by this.
-    see_noisy_history = 100 in 50..=200 step 15;
+    see_noisy_history = 108 in 50..=200 step 15;
     /// SEE pruning of noisy moves: maximum depth.
-    see_noisy_depth = 9 in 6..=12 step 1;
+    see_noisy_depth = 8 in 6..=12 step 1;
     /// SEE pruning of quiet moves: margin per reduced ply squared.
-    see_quiet_margin = 15 in 5..=40 step 2;
+    see_quiet_margin = 18 in 5..=40 step 2;
     /// SEE pruning of quiet moves: maximum reduced depth.
     see_quiet_depth = 9 in 5..=12 step 1;
     /// Late move pruning: moves searched at depth 0 ...
-    lmp_base = 6 in 2..=12 step 1;
+    lmp_base = 5 in 2..=12 step 1;
     /// ... plus this many hundredths of the depth squared.
-    lmp_slope = 150 in 60..=250 step 15;
+    lmp_slope = 138 in 60..=250 step 15;
     /// Late move pruning: percentage of these moves when not improving.
-    lmp_not_improving = 83 in 50..=110 step 6;
+    lmp_not_improving = 87 in 50..=110 step 6;
     /// Futility pruning: margin at depth 0.
-    futility_base = 72 in 0..=150 step 8;
+    futility_base = 62 in 0..=150 step 8;
     /// Futility pruning: margin per reduced ply.
     futility_slope = 76 in 30..=150 step 6;
     /// Futility pruning: additional margin of checks.
-    futility_check = 60 in 0..=300 step 20;
+    futility_check = 126 in 0..=300 step 20;
     /// Futility pruning: maximum reduced depth.
     futility_depth = 9 in 5..=12 step 1;
     /// Pruning of quiet moves: history worth one ply of the reduced depth, in hundreds.
-    prune_history = 45 in 15..=200 step 5;
+    prune_history = 44 in 15..=200 step 5;
     /// History pruning: quiet moves with a history below minus this per ply ...
-    history_margin = 3890 in 1000..=6000 step 400;
+    history_margin = 4586 in 1000..=6000 step 400;
     /// ... up to this reduced depth, without its term for history.
-    history_depth = 4 in 2..=6 step 1;
+    history_depth = 5 in 2..=6 step 1;
     /// Quiescence: maximum loss by SEE.
-    quiescence_loss = 49 in 1..=100 step 12;
+    quiescence_loss = 36 in 1..=100 step 12;
     /// Quiescence: futility margin of captures ...
-    quiescence_futility = 152 in 50..=300 step 20;
+    quiescence_futility = 156 in 50..=300 step 20;
     /// ... to which the captured piece adds this percentage of its SEE value.
-    quiescence_gain = 147 in 80..=200 step 12;
+    quiescence_gain = 136 in 80..=200 step 12;
 
     // Extensions.
 
     /// Singular extension: minimum depth, one more in nodes that are or were in a PV.
-    singular_depth = 5 in 4..=9 step 1;
+    singular_depth = 4 in 4..=9 step 1;
     /// Singular extension: maximum depth deficit of the TT entry.
-    singular_tt_depth = 3 in 2..=5 step 1;
+    singular_tt_depth = 2 in 2..=5 step 1;
     /// Singular extension: margin below the TT score per ply, in hundredths.
-    singular_slope = 60 in 20..=200 step 8;
+    singular_slope = 61 in 20..=200 step 8;
     /// ... and this much more in nodes that were in a PV and are not now.
-    singular_former_pv = 70 in 0..=200 step 10;
+    singular_former_pv = 77 in 0..=200 step 10;
     /// Double extension: margin.
-    double_margin = 4 in 0..=40 step 2;
+    double_margin = 6 in 0..=40 step 2;
     /// Triple extension: margin, for quiet TT moves.
-    triple_margin = 60 in 40..=200 step 10;
+    triple_margin = 73 in 40..=200 step 10;
     /// Additional margin of double and triple extensions in PV nodes.
-    extension_pv_margin = 120 in 20..=300 step 20;
+    extension_pv_margin = 165 in 20..=300 step 20;
     /// Maximum double extensions in one line.
-    double_extensions_max = 8 in 4..=12 step 1;
+    double_extensions_max = 7 in 4..=12 step 1;
     /// Negative extension if the TT score fails high.
-    negative_tt = 2 in 1..=3 step 1;
+    negative_tt = 3 in 1..=3 step 1;
     /// Negative extension in cut nodes.
     negative_cut = 1 in 0..=2 step 1;
 
     // Late move reductions, in 1024ths of a ply.
 
     /// Base of quiet moves.
-    lmr_quiet_base = 640 in 0..=1400 step 100;
+    lmr_quiet_base = 448 in 0..=1400 step 100;
     /// Quiet moves: per product of the binary logarithms of depth and move number, in thousandths.
-    lmr_quiet_slope = 220 in 120..=350 step 16;
+    lmr_quiet_slope = 202 in 120..=350 step 16;
     /// Base of noisy moves.
-    lmr_noisy_base = 300 in 0..=1400 step 100;
+    lmr_noisy_base = 100 in 0..=1400 step 100;
     /// Noisy moves: per product of the binary logarithms of depth and move number, in thousandths.
-    lmr_noisy_slope = 170 in 80..=300 step 16;
+    lmr_noisy_slope = 149 in 80..=300 step 16;
     /// Cut nodes.
-    lmr_cut = 1400 in 400..=2600 step 160;
+    lmr_cut = 750 in 400..=2600 step 160;
     /// Expected all nodes: this percentage of the base, divided by the depth plus 1.
-    lmr_all = 100 in 0..=200 step 20;
+    lmr_all = 81 in 0..=200 step 20;
     /// Cut nodes without a TT move.
-    lmr_no_tt_move = 1370 in 0..=2400 step 160;
+    lmr_no_tt_move = 1352 in 0..=2400 step 160;
     /// Not improving.
-    lmr_not_improving = 660 in 0..=1600 step 120;
+    lmr_not_improving = 933 in 0..=1600 step 120;
     /// The TT move is noisy.
-    lmr_tt_noisy = 900 in 0..=1800 step 120;
+    lmr_tt_noisy = 884 in 0..=1800 step 120;
     /// Many children have failed high: ...
-    lmr_cutoffs = 900 in 0..=1800 step 120;
+    lmr_cutoffs = 789 in 0..=1800 step 120;
     /// ... more than this.
     lmr_cutoffs_min = 3 in 1..=6 step 1;
     /// The position is or was in a PV.
-    lmr_pv = 980 in 300..=2400 step 150;
+    lmr_pv = 906 in 300..=2400 step 150;
     /// The move gives check.
-    lmr_check = 1000 in 0..=2000 step 130;
+    lmr_check = 949 in 0..=2000 step 130;
     /// The TT score is not above alpha.
-    lmr_tt_low = 300 in 0..=1200 step 120;
+    lmr_tt_low = 243 in 0..=1200 step 120;
     /// Alpha has been raised.
-    lmr_alpha_raised = 300 in 0..=1600 step 130;
+    lmr_alpha_raised = 529 in 0..=1600 step 130;
     /// The position is or was in a PV, and its TT entry is deep enough.
-    lmr_tt_deep = 470 in 0..=1600 step 130;
+    lmr_tt_deep = 519 in 0..=1600 step 130;
     /// The move failed high in a sibling.
-    lmr_killer = 1120 in 0..=2000 step 130;
+    lmr_killer = 1338 in 0..=2000 step 130;
     /// Less per centipawn of correction: the node is complex.
-    lmr_correction = 6 in 0..=30 step 3;
+    lmr_correction = 2 in 0..=30 step 3;
     /// Quiet history worth one ply.
-    lmr_quiet_history = 12500 in 5000..=20000 step 1000;
+    lmr_quiet_history = 14665 in 5000..=20000 step 1000;
     /// Noisy history worth one ply.
-    lmr_noisy_history = 9570 in 4000..=18000 step 1000;
+    lmr_noisy_history = 8757 in 4000..=18000 step 1000;
     /// Noisy moves: history per centipawn of the captured piece ...
-    lmr_noisy_victim = 10 in 0..=20 step 2;
+    lmr_noisy_victim = 8 in 0..=20 step 2;
     /// ... less this.
-    lmr_noisy_victim_offset = 3000 in 0..=9000 step 500;
+    lmr_noisy_victim_offset = 3811 in 0..=9000 step 500;
     /// The re-search of a move is deeper if it beats the best score by this ...
-    deeper_margin = 45 in 20..=80 step 6;
+    deeper_margin = 43 in 20..=80 step 6;
     /// ... plus this per ply.
-    deeper_slope = 2 in 0..=6 step 1;
+    deeper_slope = 1 in 0..=6 step 1;
     /// The best score counts as at most this far below alpha.
-    deeper_floor = 288 in 0..=1000 step 60;
+    deeper_floor = 317 in 0..=1000 step 60;
     /// It is shallower if the move beats the best score by less than this.
-    shallower_margin = 8 in 4..=16 step 2;
+    shallower_margin = 14 in 4..=16 step 2;
 
     // Histories.
 
     /// Bonus of a good move, per ply ...
-    bonus_slope = 170 in 80..=350 step 18;
+    bonus_slope = 197 in 80..=350 step 18;
     /// ... less this ...
-    bonus_offset = 24 in -200..=300 step 30;
+    bonus_offset = 78 in -200..=300 step 30;
     /// ... up to this.
-    bonus_max = 1800 in 900..=3500 step 160;
+    bonus_max = 1582 in 900..=3500 step 160;
     /// Percentage of the bonus for the opponent's quiet move before a node that fails low.
-    bonus_prior = 54 in 0..=200 step 15;
+    bonus_prior = 105 in 0..=200 step 15;
     /// Percentage of the bonus for a quiet TT move that causes a cutoff without search.
-    bonus_tt = 60 in 0..=200 step 15;
+    bonus_tt = 40 in 0..=200 step 15;
     /// Percentage of the malus for the opponent's early quiet move before a node whose TT move causes such a cutoff.
-    malus_tt = 100 in 0..=200 step 15;
+    malus_tt = 95 in 0..=200 step 15;
     /// Bonus of a quiet move per centipawn by which it raised the evaluation ...
     swing_slope = 7 in 0..=24 step 2;
     /// ... up to this.
-    swing_max = 1330 in 400..=3000 step 150;
+    swing_max = 1203 in 400..=3000 step 150;
     /// Malus of a failed move, per ply ...
-    malus_slope = 206 in 80..=400 step 18;
+    malus_slope = 250 in 80..=400 step 18;
     /// ... less this ...
-    malus_offset = 40 in -200..=300 step 30;
+    malus_offset = -67 in -200..=300 step 30;
     /// ... up to this.
-    malus_max = 1500 in 700..=3200 step 160;
+    malus_max = 1775 in 700..=3200 step 160;
 
     // Ordering of quiet moves.
 
     /// Weight of the butterfly history, in percent of the weight of the continuation histories.
-    history_butterfly = 94 in 50..=150 step 10;
+    history_butterfly = 65 in 50..=150 step 10;
     /// The same of the pawn history.
-    history_pawns = 58 in 0..=200 step 15;
+    history_pawns = 56 in 0..=200 step 15;
     /// Bonus for a piece that leaves a square attacked by a piece of lower value.
-    escape_bonus = 8000 in 0..=20000 step 1000;
+    escape_bonus = 10501 in 0..=20000 step 1000;
     /// Malus for a piece that moves to such a square.
-    exposure_malus = 8000 in 0..=20000 step 1000;
+    exposure_malus = 7142 in 0..=20000 step 1000;
     /// Bonus for checks.
-    check_bonus = 7000 in 0..=20000 step 1000;
+    check_bonus = 7553 in 0..=20000 step 1000;
 }
 
 #[cfg(test)]
