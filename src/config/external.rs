@@ -230,7 +230,8 @@ pub(super) fn problems(externals: &[External]) -> Vec<(usize, String)> {
         }
         if !(1..=MAX_START_TIMEOUT_S).contains(&engine.start_timeout_s) {
             problems.push(format!(
-                "the engine {name} can take 1 to {MAX_START_TIMEOUT_S} s for its start"
+                "the engine {name} has start_timeout_s = {}, but it can be 1 to {MAX_START_TIMEOUT_S}",
+                engine.start_timeout_s
             ));
         }
         if engine

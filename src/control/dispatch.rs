@@ -2,7 +2,9 @@
 
 use std::sync::{Arc, OnceLock};
 
+use futures::StreamExt;
 use futures::future::join_all;
+use futures::stream;
 
 use super::{Request, Response};
 use crate::bot::{self, CommandError, CommandHandle};
@@ -161,7 +163,7 @@ impl Dispatcher {
         name.eq_ignore_ascii_case(wanted).then_some(only)
     }
 
-    /// Executes a request for all targets at once. Succeeds if it succeeds for any.
+    /// Executes a request for all targets. Succeeds if it succeeds for any.
     async fn execute_all(&self, targets: &[&Account], request: &Request) -> bot::CommandResult {
         if let ([only], [_]) = (targets, &self.accounts[..]) {
             return request.clone().execute(&only.commands).await;
@@ -169,7 +171,11 @@ impl Dispatcher {
         let results = targets
             .iter()
             .map(|account| request.clone().execute(&account.commands));
-        let results = join_all(results).await;
+        let results = match request {
+            // Each account may start an engine to test it.
+            Request::Reload => stream::iter(results).then(|result| result).collect().await,
+            _ => join_all(results).await,
+        };
         let any_done = results.iter().any(Result::is_ok);
         let lines = targets.iter().zip(results).map(|(account, result)| {
             let (Ok(text) | Err(CommandError(text))) = result;

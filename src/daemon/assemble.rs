@@ -18,7 +18,7 @@ use crate::credentials;
 use crate::engine::{self, Engine, EngineOptions};
 use crate::events::Bus;
 use crate::external::{
-    EngineProcess, ExternalEngine, ExternalSettings, FixedLimits, Launch, Protocol,
+    EngineError, EngineProcess, ExternalEngine, ExternalSettings, FixedLimits, Launch, Protocol,
 };
 use crate::lichess::model::Variant;
 use crate::lichess::{Client, Token};
@@ -124,6 +124,7 @@ fn externals(settings: &Settings, embedded: &Engine) -> Arc<[ExternalEngine]> {
 
 /// The settings of an external engine.
 pub(crate) fn external_settings(settings: &config::External) -> ExternalSettings {
+    let start_timeout = Duration::from_secs(settings.start_timeout_s);
     ExternalSettings {
         name: settings.name.clone(),
         launch: Launch {
@@ -134,7 +135,8 @@ pub(crate) fn external_settings(settings: &config::External) -> ExternalSettings
             },
             directory: settings.directory.clone(),
             environment: settings.environment.clone(),
-            timeout: Duration::from_secs(settings.start_timeout_s),
+            timeout: start_timeout,
+            ready_timeout: start_timeout,
             ..Launch::new(&settings.command)
         },
         options: config::option_texts(&settings.options),
@@ -226,6 +228,11 @@ fn try_engine(external: &config::External, settings: &Settings) -> Result<Option
             name: name.clone(),
             why: error.to_string(),
         }),
+        Err(error @ EngineError::Silent { .. }) => Ok(Some(format!(
+            "engine `{name}`: {error}, so its options are tested when it is started; if it needs longer than \
+             start_timeout_s = {}, the embedded engine plays instead",
+            external.start_timeout_s
+        ))),
         Err(error) => {
             let condition = match error.key() {
                 Some(key) => format!("correct `{key}` of [[engine.external]], or"),

@@ -191,7 +191,7 @@ impl Init {
             let has_token = token.is_some_and(|source| source.read().is_ok());
             // The service reads what systemd passes to it. `check` says whether that works for another file.
             let is_elsewhere =
-                self.place.service.is_some() && named_token_file(&settings).is_some();
+                self.place.service.is_some() && self.other_token_file(&settings).is_some();
             if has_token || is_elsewhere || !settings.account.is_empty() {
                 plan.has_token = true;
                 plan.owner = self.identify_owner(&settings)?;
@@ -245,7 +245,7 @@ impl Init {
             })?);
         }
         let mut settings = self.load()?;
-        match named_token_file(&settings) {
+        match self.other_token_file(&settings) {
             Some(named) => self.prompt.print(format_args!(
                 "It names the token file {}, so the service does not use {}.",
                 named.display(),
@@ -254,6 +254,12 @@ impl Init {
             None => settings.token = Some(TokenSource::File(self.place.token.clone())),
         }
         Ok(settings)
+    }
+
+    /// The token file that the settings name, if it is not the one to set up.
+    fn other_token_file<'a>(&self, settings: &'a Settings) -> Option<&'a Path> {
+        let is_ours = |file: &Path| file == self.place.token || file == Path::new(SERVICE_TOKEN);
+        named_token_file(settings).filter(|file| !is_ours(file))
     }
 
     /// The account of the existing configuration, if it can be determined; `check` reports problems.

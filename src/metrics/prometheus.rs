@@ -211,7 +211,7 @@ impl Collector for Snapshot {
         encoder.gauge("games", "Running games", live.games.len() as f64)?;
         encoder.gauge(
             "games_suspended",
-            "Correspondence games in which nothing is to be done until the opponent moves",
+            "Correspondence games without an open stream",
             live.suspended_games.len() as f64,
         )?;
         let our_turn = live.games.iter().filter(|game| game.our_turn_ms.is_some());

@@ -37,7 +37,7 @@ pub struct LiveState {
     pub stream: Option<StreamStatus>,
     /// Running games.
     pub games: Vec<GameStatus>,
-    /// Ids of correspondence games in which nothing is to be done until the opponent moves; they have no stream.
+    /// Ids of correspondence games without an open stream: in most of them it is the opponent's turn.
     #[serde(default)]
     pub suspended_games: Vec<String>,
     /// Requests by kind and outcome since the start.

@@ -151,7 +151,7 @@ impl fmt::Display for Status {
                 "correspondence game",
                 "correspondence games",
             );
-            writeln!(f, "  {count} more, until the opponent moves")?;
+            writeln!(f, "  {count} more, without an open stream")?;
         }
         for status in self.per_account() {
             if let Some(idle) = &status.live.idle {

@@ -272,7 +272,7 @@ fn match_plays_each_opening_once() {
     let quick = ["match", "none", "none", "--nodes", "40", "--openings"];
     let printed = stdout(&[&quick[..], &[openings]].concat());
     assert!(
-        printed.contains("\nat most 2 games, since the openings are 1"),
+        printed.contains("\nat most 2 games: the file has 1 opening, "),
         "{printed}"
     );
     assert!(
@@ -288,11 +288,11 @@ fn gauntlet_goes_on_after_opponent_hangs() {
     let hangs = "while read -r line; do case \"$line\" in uci) echo uciok;; isready) echo readyok;; esac; done";
     script(&engine, hangs);
     let engine = engine.to_str().unwrap();
-    let limits = ["--tc", "0.5+0", "--games", "4", "--threads", "1"];
+    let limits = ["--tc", "2+0", "--games", "2", "--threads", "2"];
     let printed = stdout(&[&["gauntlet", engine], &limits[..]].concat());
-    assert!(printed.contains("4 games: +4 =0 -0"), "{printed}");
+    assert!(printed.contains("2 games: +2 =0 -0"), "{printed}");
     assert!(
-        printed.contains("lost on time: 0 by us, 4 by the opponent"),
+        printed.contains("lost on time: 0 by us, 2 by the opponent"),
         "{printed}"
     );
 }

@@ -139,7 +139,7 @@ fn correspondence_suspended_game_survives_crash() {
     let shown = run(&bot, &["status"]).stdout;
     let shown = String::from_utf8(shown).unwrap();
     assert!(
-        shown.contains("1 correspondence game more, until the opponent moves"),
+        shown.contains("1 correspondence game more, without an open stream"),
         "{shown}"
     );
     act("resign");

@@ -724,6 +724,18 @@ fn init_service_sets_up_all_files() {
     );
     assert_eq!(fs::read_to_string(&kept).unwrap(), format!("{token}\n"));
 
+    // A token that is missing is asked for, also if the configuration names its file.
+    fs::remove_file(&kept).unwrap();
+    let text = format!(
+        "lichess = {{ url = '{}', token_file = 'token' }}\n",
+        site.url
+    );
+    fs::write(&config, text).unwrap();
+    let (code, printed) = home.run(&init, &["n", &token, "y"]);
+    assert_eq!(code, Some(0), "{printed}");
+    assert!(!printed.contains("It names the token file"), "{printed}");
+    assert_eq!(fs::read_to_string(&kept).unwrap(), format!("{token}\n"));
+
     // The service uses the token file that the configuration names, so no other one is written.
     let text = format!(
         "lichess = {{ url = '{}', token_file = '/nowhere/token' }}\n",

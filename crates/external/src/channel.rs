@@ -19,7 +19,7 @@ use super::transcript::Transcript;
 /// Time limit for the last lines of a process that has exited; its children may keep its output open.
 const MAX_REST_TIME: Duration = Duration::from_millis(20);
 
-/// Default of [`Launch::timeout`]: networks of Lc0 take long to load.
+/// Default of the time limits of [`Launch`]: networks of Lc0 take long to load.
 const START_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Time for the end of a search on the opponent's time, whose result nobody wants any more.
@@ -51,8 +51,10 @@ pub struct Launch {
     pub directory: Option<PathBuf>,
     /// Environment variables in addition to our own.
     pub environment: BTreeMap<String, String>,
-    /// Time limit for the engine to introduce itself after the start, and again for it to be ready with its options.
+    /// Time limit for the engine to introduce itself after the start.
     pub timeout: Duration,
+    /// Time limit for the engine to be ready after it was given options.
+    pub ready_timeout: Duration,
 }
 
 impl Launch {
@@ -64,6 +66,7 @@ impl Launch {
             directory: None,
             environment: BTreeMap::new(),
             timeout: START_TIMEOUT,
+            ready_timeout: START_TIMEOUT,
         }
     }
 }

@@ -49,8 +49,8 @@ pub struct EngineProcess {
     notation: CastlingNotation,
     /// Variant that a UCI engine plays.
     variant: Variant,
-    /// Time limit for each part of its start.
-    start_timeout: Duration,
+    /// Time limit for being ready after it was given options.
+    ready_timeout: Duration,
 }
 
 /// Protocol with its state.
@@ -140,7 +140,7 @@ impl EngineProcess {
             protocol,
             notation: CastlingNotation::Standard,
             variant: Variant::Standard,
-            start_timeout: launch.timeout,
+            ready_timeout: launch.ready_timeout,
         };
         if engine.option(SHOW_WDL).is_some() {
             engine.send_option(SHOW_WDL, "true")?;
@@ -278,7 +278,7 @@ impl EngineProcess {
         let mut rejected = None;
         // Other engines say such things for information.
         let is_knightwatch = self.channel.name.starts_with("Knightwatch");
-        self.ready(self.start_timeout, |line| {
+        self.ready(self.ready_timeout, |line| {
             // Knightwatch reports a rejected value like this.
             let Some((name, why)) = line
                 .strip_prefix("info string ")
@@ -286,7 +286,9 @@ impl EngineProcess {
             else {
                 return;
             };
-            if let Some(&option) = sent.iter().find(|(option, _)| *option == name)
+            if let Some(&option) = sent
+                .iter()
+                .find(|(option, _)| option.eq_ignore_ascii_case(name))
                 && is_knightwatch
             {
                 rejected.get_or_insert((option, printable(why, MAX_WHY_CHARS)));

@@ -411,6 +411,7 @@ impl Shared {
             let started = Instant::now();
             let mut transcript = Vec::new();
             let result = Worker::start(&self.settings, &self.processes, &mut transcript);
+            let is_slow = matches!(result, Err(EngineError::Silent { .. }));
             let mut state = self.lock();
             state.starting -= 1;
             let error = match result {
@@ -444,10 +445,14 @@ impl Shared {
             if state.closed {
                 return;
             }
-            let correction = error
-                .key()
-                .map(|key| format!("; correct `{key}` of [[engine.external]]"))
-                .unwrap_or_default();
+            let correction = match error.key() {
+                Some(key) => format!("; correct `{key}` of [[engine.external]]"),
+                None if is_slow => {
+                    "; if it needs longer, raise `start_timeout_s` of [[engine.external]]"
+                        .to_owned()
+                }
+                None => String::new(),
+            };
             if error.is_mistake() {
                 let is_new = state.mistake.replace(error.to_string()).is_none();
                 drop(state);

@@ -57,7 +57,7 @@ impl Openings {
         Ok(Openings::Listed(positions))
     }
 
-    /// The number of different openings, if it is limited.
+    /// The number of openings, if they are listed.
     pub(crate) fn count(&self) -> Option<u64> {
         match self {
             Openings::Listed(positions) => Some(positions.len() as u64),

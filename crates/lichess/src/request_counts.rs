@@ -18,7 +18,7 @@ keys! {
         Refused = "refused",
         /// 5xx.
         Down = "down",
-        /// No response, no connection, or a broken one.
+        /// No response, no connection, a broken one, or not sent in time.
         Lost = "lost",
     }
 }

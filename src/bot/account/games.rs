@@ -79,7 +79,7 @@ pub(super) struct RunningGame {
     clocked: bool,
     /// The event stream has reported its end. What its task still does, such as a farewell, takes no place from the
     /// next game.
-    over: bool,
+    over_since: Option<Instant>,
 }
 
 impl RunningGame {
@@ -166,7 +166,9 @@ impl Games {
     /// Running games with a clock.
     pub(super) fn clocked(&self) -> usize {
         let games = self.running.values();
-        games.filter(|game| game.clocked && !game.over).count()
+        games
+            .filter(|game| game.clocked && game.over_since.is_none())
+            .count()
     }
 
     /// Open correspondence games.
@@ -185,7 +187,7 @@ impl Games {
         self.shut_down.remove(&info.id);
         if let Some(running) = self.running.get_mut(&info.id) {
             if running.clocked {
-                running.over = true;
+                running.over_since = Some(clock::now());
                 self.slots.release(&info.id);
             }
             running.send(GameCommand::Finished(info));
@@ -197,11 +199,15 @@ impl Games {
     /// Handles the complete list of running games: resyncs those that are not listed.
     pub(super) fn on_listed(&mut self, list: &[GameInfo], requested_at: Instant) {
         self.suspended.on_games_listed(list, requested_at);
-        for (id, running) in &self.running {
+        for (id, running) in &mut self.running {
+            let is_listed = list.iter().any(|info| info.id == *id);
+            // The report of its end was wrong.
+            let was_over = |since: &mut Instant| is_listed && *since < requested_at;
+            running.over_since.take_if(was_over);
             // A game that has started since could not be listed.
             if running.snapshot().stream.is_some()
                 && running.started_at < requested_at
-                && list.iter().all(|info| info.id != *id)
+                && !is_listed
             {
                 debug!(game = %id, "game is not listed as running; opening its stream again");
                 running.send(GameCommand::Resync);
@@ -302,7 +308,7 @@ impl Account {
             started_at: clock::now(),
             info: info.clone(),
             clocked,
-            over: false,
+            over_since: None,
         };
         let known = self.state.accepted_log.facts(&id);
         let listed = || self.listed(&info.opponent.name);

@@ -180,7 +180,7 @@ impl Account {
     /// Returns whether the next challenge of a match may be sent now.
     fn may_begin(&mut self, opponent: &Username, human: bool, offer: Offer) -> bool {
         let (now, date) = (clock::now(), clock::date());
-        let blocked = self.state.quota.challenge_blocked_until(human, date);
+        let blocked = self.state.quota.blocked_until_for(human, date);
         // A game without a clock lets the games of an arena go on.
         let overlaps = offer.time.is_clock() && {
             let ends = now + 2 * Duration::from_secs(offer.estimate().into());

@@ -132,7 +132,7 @@ impl Account {
         }
         // A refused challenge would extend the limit.
         let quota = &self.state.quota;
-        if let Some(until) = quota.challenge_blocked_until(human, clock::date()) {
+        if let Some(until) = quota.blocked_until_for(human, clock::date()) {
             let until = clock::format_date(until);
             return info!(game = %previous, "no rematch with {to}: Lichess takes no challenges from us before {until}");
         }

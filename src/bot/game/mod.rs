@@ -34,7 +34,7 @@ use crate::bot::game::header::{GameHeader, UnsupportedGame};
 use crate::bot::game::moves::{Change, MovesUpdate};
 use crate::bot::game::status::{Activity, StatusCell};
 use crate::bot::reconnect::{ReconnectingStream, StreamEvent};
-use crate::bot::retries::with_retries;
+use crate::bot::retries::with_retries_within;
 use crate::bot::shutdown::Stage;
 use crate::bot::spanned_join_set::SpannedJoinSet;
 use crate::chess::Color;
@@ -56,6 +56,9 @@ const STALE_STREAM_AFTER: Duration = Duration::from_secs(1);
 
 /// Allowance for clocks with more time than in the latest state: Lichess adds some after an outage.
 const CLOCK_SLACK: Duration = Duration::from_secs(15);
+
+/// Time for which the abort of a game that cannot be played is tried. The task of the game ends soon after.
+const ABORT_TIME: Duration = Duration::from_secs(2);
 
 /// Longest time that a game stream may stay closed, given the time left on our clock.
 fn max_stream_gap(remaining: Duration) -> Duration {
@@ -365,7 +368,8 @@ impl GameTask {
         let (client, id) = (self.ctx.client.clone(), self.id.clone());
         self.side_requests
             .spawn(SideResponse::of("abort", async move {
-                let aborted = with_retries(RequestKind::Command, || client.abort(&id)).await;
+                let send = || client.abort(&id);
+                let aborted = with_retries_within(ABORT_TIME, RequestKind::Command, send).await;
                 aborted.inspect_err(|error| {
                     warn!(game = %id, "cannot abort the game; play it by hand: {error}");
                 })

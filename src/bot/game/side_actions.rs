@@ -9,7 +9,7 @@ use super::{ExitReason, FINAL_STATE_TIMEOUT, GameTask};
 use crate::bot::game::core::{Offers, SideAction};
 use crate::bot::game::in_flight::{InFlight, SideResponse, Timer};
 use crate::bot::game::pending_move::Action;
-use crate::bot::retries::with_retries;
+use crate::bot::retries::with_retries_within;
 use crate::bot::shutdown::Stage;
 use crate::bot::trace::{Decision, Record, TimerKind};
 use crate::chess::Color;
@@ -86,7 +86,7 @@ impl GameTask {
             let answer = match action {
                 // Refused if the opponent is back. Any other action may be wrong after their next move.
                 SideAction::ClaimVictory | SideAction::ClaimDraw => {
-                    with_retries(RequestKind::Claim, send).await
+                    with_retries_within(MIN_TIME_BETWEEN_CLAIMS, RequestKind::Claim, send).await
                 }
                 _ => send().await,
             };

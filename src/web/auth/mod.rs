@@ -181,19 +181,31 @@ impl Access {
                 || hosts.any(|host| host.eq_ignore_ascii_case(name)))
     }
 
-    /// The rights of the key in these headers; `None` without a key.
-    fn rights_by_key(&self, headers: &HeaderMap) -> Option<Rights> {
-        let presented = presented_key(headers)?;
-        let is = |key: &Option<key::Key>| key.as_ref().is_some_and(|key| key.is(&presented));
-        Some(if self.keys.operate.is(&presented) {
-            Rights::Operate
-        } else if is(&self.keys.watch) {
-            Rights::Watch
-        } else if is(&self.keys.metrics) {
-            Rights::Metrics
-        } else {
-            Rights::Probe
-        })
+    /// The rights of the keys in these headers, [`Rights::Probe`] without a right one, and whether one is wrong.
+    ///
+    /// A right key in the header of the page counts alone, and a wrong one only if the other key does not permit
+    /// everything: it may be an old one that the page has kept. So no right key hides guesses of another.
+    fn rights_by_key(&self, headers: &HeaderMap) -> (Rights, bool) {
+        let rights = |presented: Vec<u8>| {
+            let is = |key: &Option<key::Key>| key.as_ref().is_some_and(|key| key.is(&presented));
+            if self.keys.operate.is(&presented) {
+                Rights::Operate
+            } else if is(&self.keys.watch) {
+                Rights::Watch
+            } else if is(&self.keys.metrics) {
+                Rights::Metrics
+            } else {
+                Rights::Probe
+            }
+        };
+        let of_page = page_key(headers).map(rights);
+        if let Some(of_page) = of_page.filter(|of_page| *of_page > Rights::Probe) {
+            return (of_page, false);
+        }
+        let other = authorization_key(headers).map(rights);
+        let best = other.unwrap_or(Rights::Probe);
+        let is_wrong = of_page.is_some() && best < Rights::Operate || other == Some(Rights::Probe);
+        (best, is_wrong)
     }
 
     /// The rights of a request, or why it is refused.
@@ -208,8 +220,8 @@ impl Access {
             };
         };
         if client.is_local {
-            let by_key = self.rights_by_key(request.headers());
-            return Ok(by_key.unwrap_or(Rights::Watch).max(Rights::Watch));
+            let (by_key, _) = self.rights_by_key(request.headers());
+            return Ok(by_key.max(Rights::Watch));
         }
         if !self.keys.answers_remote {
             return Err(Refusal::NotLocal);
@@ -220,16 +232,15 @@ impl Access {
                 false => Err(Refusal::TooManyWrongKeys),
             };
         }
-        let by_key = self.rights_by_key(request.headers());
+        let (rights, is_wrong) = self.rights_by_key(request.headers());
         let needed = match path {
             METRICS => Rights::Metrics,
             _ if is_probe => Rights::Probe,
             _ => Rights::Watch,
         };
-        if by_key == Some(Rights::Probe) {
+        if is_wrong {
             self.attempts.add_wrong_key(client.address);
         }
-        let rights = by_key.unwrap_or(Rights::Probe);
         match rights >= needed {
             true => Ok(rights),
             false => Err(Refusal::KeyNeeded),
@@ -272,27 +283,26 @@ impl IntoResponse for Refusal {
     }
 }
 
-/// The key that a request presents: in the header of the page, or else as password or bearer token, which may be meant
-/// for a reverse proxy. It is one only: a right key must not hide guesses of another one.
-fn presented_key(headers: &HeaderMap) -> Option<Vec<u8>> {
-    let of_page = headers.get(KEY_HEADER).map(HeaderValue::as_bytes);
-    let authorization = headers.get(AUTHORIZATION).map(HeaderValue::as_bytes);
-    let of_scheme = || {
-        let value = authorization?;
-        let (scheme, value) = value.split_at_checked(value.iter().position(|b| *b == b' ')?)?;
-        let value = value.trim_ascii();
-        match () {
-            () if scheme.eq_ignore_ascii_case(b"bearer") => Some(value.to_vec()),
-            () if scheme.eq_ignore_ascii_case(b"basic") => {
-                let pair = BASE64_STANDARD.decode(value).ok()?;
-                let colon = pair.iter().position(|b| *b == b':')?;
-                Some(pair[colon + 1..].to_vec())
-            }
-            () => None,
+/// The key in the header of the page.
+fn page_key(headers: &HeaderMap) -> Option<Vec<u8>> {
+    let key = headers.get(KEY_HEADER).map(HeaderValue::as_bytes);
+    key.filter(|key| !key.is_empty()).map(<[u8]>::to_vec)
+}
+
+/// The key that is presented as bearer token or password.
+fn authorization_key(headers: &HeaderMap) -> Option<Vec<u8>> {
+    let value = headers.get(AUTHORIZATION)?.as_bytes();
+    let (scheme, value) = value.split_at_checked(value.iter().position(|b| *b == b' ')?)?;
+    let value = value.trim_ascii();
+    match () {
+        () if scheme.eq_ignore_ascii_case(b"bearer") => Some(value.to_vec()),
+        () if scheme.eq_ignore_ascii_case(b"basic") => {
+            let pair = BASE64_STANDARD.decode(value).ok()?;
+            let colon = pair.iter().position(|b| *b == b':')?;
+            Some(pair[colon + 1..].to_vec())
         }
-    };
-    let of_page = of_page.filter(|key| !key.is_empty());
-    of_page.map(<[u8]>::to_vec).or_else(of_scheme)
+        () => None,
+    }
 }
 
 /// Returns whether a reverse proxy has added the header of this name, in lower case.

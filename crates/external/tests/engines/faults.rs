@@ -415,12 +415,12 @@ fn move_that_is_sent_again_after_stop_is_not_the_next_answer() {
 }
 
 #[test]
-fn start_timeout_holds_until_the_engine_is_ready() {
+fn ready_timeout_holds_until_the_engine_is_ready() {
     let mut launch = stub(MOVE);
     let script = launch.command.last_mut().unwrap();
-    *script = script.replace("isready) ", "isready) sleep 0.5; ");
-    for (timeout, is_enough) in [(100, false), (60_000, true)] {
-        launch.timeout = Duration::from_millis(timeout);
+    *script = script.replace("isready) ", "isready) sleep 3; ");
+    for (timeout, is_enough) in [(1, false), (60, true)] {
+        launch.ready_timeout = Duration::from_secs(timeout);
         let mut engine = EngineProcess::start(&launch).unwrap();
         let ready = engine.set_options([("Hash", "4")]);
         match is_enough {

@@ -21,6 +21,7 @@ use knightwatch_chess::Variant;
 use knightwatch_engine::nnue::{self, Network};
 use knightwatch_engine::{Parameters, Searcher, Setting};
 use knightwatch_util::match_stats::{MatchStats, Sprt, SprtResult};
+use knightwatch_util::plural;
 
 /// Plays the match and prints its result.
 ///
@@ -45,8 +46,9 @@ pub fn run(options: &MatchOptions) -> anyhow::Result<()> {
         .openings(Variant::Standard, options.chess960)?;
     if let Some(count) = openings.count().filter(|&count| count < options.pairs()) {
         println!(
-            "at most {} games, since the openings are {count}, and the games from one are always the same",
-            2 * count
+            "at most {} games: the file has {}, whose games would repeat",
+            2 * count,
+            plural::count(count, "opening", "openings")
         );
     }
     let stop = stop_on_signal();

@@ -347,11 +347,7 @@ impl Quota {
     }
 
     /// The same for a challenge to a human or a bot: of games between bots there is a limit.
-    pub(crate) fn challenge_blocked_until(
-        &self,
-        human: bool,
-        now: SystemTime,
-    ) -> Option<SystemTime> {
+    pub(crate) fn blocked_until_for(&self, human: bool, now: SystemTime) -> Option<SystemTime> {
         let full = (!human).then(|| self.full_until(Limit::BotGames, now));
         self.challenges_blocked_until(now).or(full.flatten())
     }
