@@ -477,7 +477,7 @@ impl Account {
     /// The next start need not join it again.
     pub(super) fn on_arena_over(&mut self, arena: &ArenaId) {
         if self.operator.forget_arena(arena) {
-            self.save(StateFile::Overrides);
+            self.save_then(StateFile::Overrides, |_, _| {});
         }
     }
 
