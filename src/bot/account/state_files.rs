@@ -34,7 +34,7 @@ impl SaveOutcome {
         match self {
             Self::Saved => responder.succeed(format!("{done}; this survives restarts")),
             Self::NoFile => responder.succeed(format!(
-                "{done}; until the next restart, as there is no data directory"
+                "{done}; this is not saved, as there is no data directory"
             )),
             Self::Failed(error) => responder.fail(format!(
                 "{done}; but only until the next restart, because it cannot be saved: {error}"
