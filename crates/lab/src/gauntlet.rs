@@ -1,8 +1,9 @@
 //! `knightwatch gauntlet`: games against another engine over UCI with a clock, to measure strength; or against itself, to test
 //! for errors.
 //!
-//! A player who exceeds the clock loses; one that hangs is started again. Games are adjudicated as won at 15 pawns for six plies in both engines' view, and as
-//! drawn after 400 plies; games of variants are played to the end. An engine that exits or sends an illegal move ends the run.
+//! A player who exceeds the clock loses; one that hangs is started again. Games are adjudicated as won at 15 pawns for six
+//! plies in both engines' view, and as drawn after 400 plies; games of variants are played to the end. An engine that exits or
+//! sends an illegal move ends the run.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
