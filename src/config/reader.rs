@@ -118,10 +118,8 @@ pub(super) fn resolve_secret(
     environment: &BTreeMap<String, String>,
 ) -> Result<String, String> {
     resolve(path, base, environment).or_else(|why| {
-        if !credentials::is_unresolved(Path::new(path)) {
-            return Err(why);
-        }
-        let source = Path::new(SERVICE_CREDENTIALS).join(path.trim_start_matches("%d/"));
+        let name = credentials::unresolved_name(Path::new(path)).ok_or(why)?;
+        let source = Path::new(SERVICE_CREDENTIALS).join(name);
         let of_service = base == Path::new(SERVICE_CREDENTIALS) && source.exists();
         Ok(match of_service {
             true => source.to_string_lossy().into_owned(),

@@ -250,13 +250,12 @@ fn allow_list(draft: &mut Draft) {
     let Some((value, from)) = draft.take("challenge.allow_list") else {
         return;
     };
-    if value.texts().is_empty() {
+    let texts = value.texts();
+    if texts.is_empty() {
         return draft.drop_key("it names nobody", from);
     }
-    let (names, others): (Vec<_>, Vec<_>) = value
-        .texts()
-        .into_iter()
-        .partition(|name| Username::is_valid(name));
+    let (names, others): (Vec<_>, Vec<_>) =
+        texts.into_iter().partition(|name| Username::is_valid(name));
     let others: Vec<_> = others.iter().map(|other| quoted(other)).collect();
     let others = match others.is_empty() {
         true => String::new(),

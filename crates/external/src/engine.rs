@@ -479,13 +479,6 @@ impl EngineProcess {
         deadlines: Deadlines,
         mut on_info: impl FnMut(&Info),
     ) -> Result<Answer, EngineError> {
-        if std::mem::take(&mut self.channel.was_stopped)
-            && let ProtocolState::Uci = self.protocol
-        {
-            // The move may have crossed our `stop`, for which many engines send it again.
-            let left = deadlines.hard.saturating_duration_since(Instant::now());
-            self.ready(left.min(READY_TIMEOUT), |_| ())?;
-        }
         self.channel.drop_lines()?;
         self.set_rules(game.initial())?;
         let (channel, notation) = (&mut self.channel, self.notation);

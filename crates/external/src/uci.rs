@@ -1,10 +1,10 @@
 //! The Universal Chess Interface.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use knightwatch_chess::{CastlingNotation, Game};
 
-use super::answer::{Answer, Best, MAX_OPTIONS};
+use super::answer::{Answer, Best, MAX_OPTIONS, READY_TIMEOUT};
 use super::channel::{Channel, Deadlines, EngineError, Launch, SearchCommands};
 use super::engine_option::EngineOption;
 use super::go::Go;
@@ -72,6 +72,11 @@ pub(crate) fn search(
     deadlines: Deadlines,
     best: &mut Best<'_>,
 ) -> Result<Answer, EngineError> {
+    if std::mem::take(&mut channel.was_stopped) {
+        // The move may have crossed our `stop`, for which many engines send it again.
+        let left = deadlines.hard.saturating_duration_since(Instant::now());
+        ready(channel, left.min(READY_TIMEOUT), |_| ())?;
+    }
     let mut position = format!("position fen {}", game.initial().uci_fen());
     if !game.moves().is_empty() {
         position.push_str(" moves");

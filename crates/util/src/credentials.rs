@@ -8,8 +8,13 @@ pub const CREDENTIALS_VARIABLE: &str = "CREDENTIALS_DIRECTORY";
 
 /// Returns whether a path still begins with `%d/`, because [`CREDENTIALS_VARIABLE`] is not set.
 pub fn is_unresolved(path: &Path) -> bool {
-    path.strip_prefix("%d")
-        .is_ok_and(|rest| rest.components().next().is_some())
+    unresolved_name(path).is_some()
+}
+
+/// The rest of a path that still begins with `%d/`.
+pub fn unresolved_name(path: &Path) -> Option<&Path> {
+    let rest = path.strip_prefix("%d").ok()?;
+    rest.components().next().map(|_| rest)
 }
 
 /// The mode of a file that others than its owner can read; `None` otherwise.

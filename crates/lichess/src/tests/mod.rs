@@ -2,7 +2,7 @@
 
 mod server;
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use futures::StreamExt;
 use tokio::net::TcpListener;
@@ -501,12 +501,13 @@ async fn request_timeout_switches_connections() {
     })
     .await;
     let client = server.client();
-    let timeout = Duration::from_millis(100);
+    let (start, timeout) = (Instant::now(), Duration::from_millis(100));
     let error = client
         .play_within(timeout, &id(), "e2e4", false)
         .await
         .expect_err("nothing");
     assert_eq!(error, Error::Timeout(timeout));
+    assert!(start.elapsed() < Duration::from_secs(1));
     client.play(&id(), "d2d4", false).await.expect("a move");
     let seen = server.seen();
     assert_ne!(seen[0].connection, seen[1].connection);
