@@ -212,12 +212,14 @@ fn page_of_earlier_version_is_reloaded_once() {
     // As if the daemon had been replaced by one with other files.
     let upgrade = |hash: &str| {
         browser.until("import('/assets/store.js').then(({ store }) => store.snapshot !== null)");
+        let has_hash =
+            "import('/assets/store.js').then(({ store }) => Boolean(store.snapshot.assets))";
+        assert_eq!(browser.run(&format!("return {has_hash};")), true);
+        // Not waited for: a script that is interrupted by the reload is run again in the new page.
         browser.run(&format!(
             "window.isOld = true;
-             return import('/assets/store.js').then(({{ onEvent, store }}) => {{
-                 if (!store.snapshot.assets) throw new Error('no hash');
-                 onEvent('snapshot', {{ ...store.snapshot, games: [...store.games.values()], assets: '{hash}' }}, Date.now());
-             }});"
+             import('/assets/store.js').then(({{ onEvent, store }}) => setTimeout(() =>
+                 onEvent('snapshot', {{ ...store.snapshot, games: [...store.games.values()], assets: '{hash}' }}, Date.now())));"
         ));
     };
     upgrade("first");

@@ -153,6 +153,8 @@ fn queue_premove(browser: &Browser) {
     browser.until("document.querySelectorAll('.moves button').length === 2");
     click(browser, "g2", "g4");
     browser.wait_for_piece("g4", "white pawn");
+    // The board shows it before the server has taken it.
+    browser.until("document.querySelectorAll('.moves button').length === 3");
     click(browser, "d2", "d3");
     browser.until("document.querySelectorAll('.game-view .premove').length === 2");
 }
