@@ -432,10 +432,10 @@ fn touch_on_expected_line_does_not_block_board() {
     browser.tap(&square("d2"));
     browser.until(&format!(
         "document.querySelector({}).hasAttribute('data-target')",
-        json!(square("d4"))
+        json!(square("d3"))
     ));
-    browser.tap(&square("d4"));
-    browser.wait_for_piece("d4", "white pawn");
+    browser.tap(&square("d3"));
+    browser.wait_for_piece("d3", "white pawn");
     browser.assert_clean(&url.with_key());
 }
 
