@@ -596,14 +596,12 @@ fn sim_prints_line_for_every_game() {
         "sim",
         "--listen",
         "127.0.0.1:0",
-        "--speed",
-        "200",
         "--seed",
         "7",
         "--player",
-        "Fool,resigns=3",
+        "Fool,resigns=3,delay=0s",
         "--player",
-        "Wise,kind=greedy,challenges=Fool,clock=60+0,color=black,count=2",
+        "Wise,kind=greedy,challenges=Fool,clock=60+0,color=black,count=2,delay=0s",
     ])
     .stdout(Stdio::piped())
     .stderr(Stdio::null())
@@ -788,9 +786,9 @@ fn command_without_log_ends_when_done() {
         stdout(arguments);
         begun.elapsed()
     };
-    // The fastest of several runs, because the machine may be busy.
-    let quickest = (0..5).map(|_| time(&["perft", "1"])).min();
-    assert!(quickest < Some(Duration::from_millis(900)), "{quickest:?}");
+    // One of several runs, because the machine may be busy.
+    let is_quick = |_| time(&["perft", "1"]) < Duration::from_millis(900);
+    assert!((0..20).any(is_quick));
 }
 
 #[test]

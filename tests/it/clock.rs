@@ -183,7 +183,7 @@ fn bad_latency_loses_no_game_on_time() {
         games: 8,
         concurrency: 4,
         bad_latency: true,
-        speed: 3.0,
+        speed: 2.0,
     }
     .play();
     assert_eq!(result.games, 8);

@@ -75,6 +75,8 @@ fn correspondence_many_games_few_at_once() {
         [
             "the stream was silent for ",
             "posting the move failed; retrying in ",
+            "cannot open the game stream; retrying in ",
+            "Lichess waits for our move, but the stream has not reported it",
         ]
         .iter()
         .any(|words| line.contains(words))
@@ -100,7 +102,9 @@ fn correspondence_opens_next_game_after_move() {
     for game in &games {
         site.plies(game, 1);
     }
-    let opened = requests_of(&site, BOT, Endpoint::GameStream);
+    let mut opened = requests_of(&site, BOT, Endpoint::GameStream);
+    // By the scaled clock a busy machine may answer late, and the bot asks again.
+    opened.dedup_by(|request, before| request.game == before.game);
     let moves = requests_of(&site, BOT, Endpoint::Move);
     assert!(opened.len() >= games.len(), "{opened:?}");
     for pair in opened.windows(2) {
@@ -258,7 +262,9 @@ fn correspondence_urgent_game_is_searched_first() {
     for id in [&fortnight, &day, &week, &three] {
         site.plies(id, 2);
     }
-    let moves = requests_of(&site, BOT, Endpoint::Move);
+    let mut moves = requests_of(&site, BOT, Endpoint::Move);
+    // By the scaled clock a busy machine may answer late, and the bot sends a move again.
+    moves.dedup_by(|request, before| request.game == before.game);
     let games: Vec<_> = moves
         .iter()
         .filter_map(|visit| visit.game.clone())

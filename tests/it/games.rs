@@ -13,12 +13,23 @@ use knightwatch::sim::{
 
 use serde_json::json;
 
-use crate::common::{BOT, Daemon, IMPATIENT, Player, SLOW, Site, requests_of, signal_twice, wait};
+use crate::common::{
+    BOT, Daemon, FAST_MOVES, IMPATIENT, Player, SLOW, Site, requests_of, signal_twice, wait,
+};
 use crate::etiquette::act;
 use crate::operator::status;
 
 /// Position in which White, the bot, mates in several moves.
 const WON: &str = "8/8/8/4k3/8/8/8/1Q2K3 w - - 0 1";
+
+/// A game in which White, to move, has one move, h1g1, after which the bot mates.
+pub(crate) const MATED_NEXT: [(&str, &str); 5] = [
+    CLOCK[0],
+    CLOCK[1],
+    ("color", "white"),
+    ("variant", "fromPosition"),
+    ("fen", "8/8/8/8/8/6k1/3q4/7K w - - 0 1"),
+];
 
 /// Half a minute each: short games without time losses on a slow machine.
 const CLOCK: [(&str, &str); 2] = [("clock.limit", "30"), ("clock.increment", "0")];
@@ -85,7 +96,7 @@ fn moves_of_bot(game: &GameSummary) -> usize {
 #[test]
 fn game_from_challenge_to_mate_is_won() {
     let site = Site::new([NewUser::human("Randy")]);
-    let bot = Daemon::start(&site, "");
+    let bot = Daemon::start(&site, FAST_MOVES);
     site.sim
         .add_player(one_challenge("Randy", PlayerKind::Random));
     let game = bot_mates(&site);
@@ -138,25 +149,17 @@ fn moves_option_prints_moves_and_result() {
 
 #[test]
 fn games_run_concurrently() {
-    let site = Site::new([]);
-    let _bot = Daemon::start(&site, "games = { concurrency = 4 }");
     let names = ["Anna", "Bert", "Carl", "Dora"];
-    for name in names {
-        // A move takes long enough that the games overlap.
-        site.sim.add_player(PlayerOptions {
-            delay: Duration::from_millis(300)..=Duration::from_millis(300),
-            ..losing_player(name)
-        });
+    let site = Site::new(names.map(NewUser::bot));
+    let _bot = Daemon::start(&site, "games = { concurrency = 4 }");
+    let players = names.map(|name| site.player(name));
+    let ids = players.each_ref().map(|player| player.start(&MATED_NEXT));
+    let games = site.sim.games();
+    let on = games.iter().filter(|game| game.status == "started").count();
+    assert_eq!(on, 4, "{games:?}");
+    for (player, id) in players.iter().zip(&ids) {
+        player.play(id, "h1g1");
     }
-    wait("four games are on at once", || {
-        let on = site
-            .sim
-            .games()
-            .iter()
-            .filter(|game| game.status == "started")
-            .count();
-        (on == 4).then_some(())
-    });
     for game in site.started(4) {
         let game = site.finished(&game.id);
         assert_eq!(

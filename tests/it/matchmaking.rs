@@ -466,12 +466,13 @@ fn matchmaking_restarts_limit_event_streams() {
     let anna = site.player("Anna");
     let id = anna.start(&[BLITZ[0], BLITZ[1], ("color", "white")]);
     wait_for_state(&bot, ".quota.json", "bot.vsBot.day");
+    bot.crash();
     // As after thirty restarts.
     let file = bot.state_file(".quota.json").unwrap();
     let text = std::fs::read_to_string(&file).unwrap();
     assert!(text.contains("\"credits\":1}"), "{text}");
     std::fs::write(&file, text.replace("\"credits\":1}", "\"credits\":30}")).unwrap();
-    bot.crash_and_restart();
+    bot.restart();
     wait_for_log(&bot, "too many event streams were opened recently", 1);
     // The game goes on.
     anna.play(&id, "e2e4");

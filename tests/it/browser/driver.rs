@@ -72,10 +72,13 @@ impl Session {
             skip("browser", "there is no chromedriver (chromium-driver) here");
             return None;
         }
-        // The port that it has found free may be taken when it opens it; then it ends.
-        let (driver, port, profile) = (0..3)
-            .find_map(|_| Self::start_driver())
-            .expect("chromedriver tells its port");
+        // The port that it has found free may be taken when it opens it; then it ends. Chromium may take too long to start.
+        let started = (0..3).find_map(|_| Self::start_browser(width, height));
+        Some(started.expect("chromedriver tells its port, and Chromium starts"))
+    }
+
+    fn start_browser(width: u32, height: u32) -> Option<Self> {
+        let (driver, port, profile) = Self::start_driver()?;
         let mut session = Self {
             driver,
             url: format!("http://127.0.0.1:{port}"),
@@ -96,7 +99,10 @@ impl Session {
             "goog:chromeOptions": options,
             "goog:loggingPrefs": { "browser": "ALL", "performance": "ALL" },
         }}});
-        let made = session.attempt(Method::POST, "/session", &wanted).unwrap();
+        let made = session
+            .attempt(Method::POST, "/session", &wanted)
+            .inspect_err(|error| eprintln!("Chromium has not started: {error}"))
+            .ok()?;
         let id = made["sessionId"].as_str().expect("a session").to_owned();
         session.url = format!("{}/session/{id}", session.url);
         Some(session)
@@ -301,13 +307,6 @@ impl Browser {
     /// Releases the mouse button.
     pub(super) fn release(&self) {
         self.point(&[lift()]);
-    }
-
-    /// Clicks twice on the center of an element.
-    pub(super) fn double_click(&self, selector: &str) {
-        let [down, up] = [press(), lift()];
-        let to = self.move_to(selector);
-        self.point(&[to, down.clone(), up.clone(), down, up]);
     }
 
     /// Taps with a finger on the center of an element.

@@ -61,6 +61,7 @@ fn page_key_survives_restart_and_wrong_key_is_dropped() {
     browser.wait_for_text("#status", "Paused");
     browser.go("about:blank");
     browser.go(&format!("{}#/bot", first.without_key()));
+    browser.wait_for_text("#status", "Paused");
     browser.click("[data-control=resume]");
     browser.wait_for_text("#status", "Idle");
     assert_eq!(browser.run("return location.href.includes('key');"), false);
@@ -137,6 +138,8 @@ fn password_is_checked_again_after_failure() {
          };",
     );
     browser.go(&format!("{}#/bot", Url::of(&bot, 1).without_key()));
+    // Until the first snapshot the buttons are shown.
+    browser.wait_for_text("#status", "Idle");
     browser.wait_visible("[data-control=pause]");
     assert_eq!(browser.run("return checks;"), 2);
 }

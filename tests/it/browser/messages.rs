@@ -193,6 +193,11 @@ fn form_errors_are_sentences() {
 
     // The page has its own message if the daemon is down, not that of the browser.
     bot.crash();
+    // The banner moves the buttons down, and the board, which shrinks, moves them up again.
+    browser.wait_for_text("#banner", "The connection to the daemon is lost");
+    browser.until(
+        "document.documentElement.style.getPropertyValue('--top') === `${document.getElementById('main').offsetTop}px`",
+    );
     browser.click("[data-act=abort]");
     browser.wait_for_text("#toasts", "Knightwatch does not answer");
 }

@@ -265,8 +265,10 @@ fn finished_games_are_filtered_and_replayed() {
          document.elementFromPoint(left + width / 2, top + height / 2).click();",
     );
     browser.wait_for_text(".panel .result", "resigned");
-    browser.wait_for_piece("e4", "white pawn");
+    // At the end of the game, in which the bot may have captured on e4.
+    browser.wait_for_piece("e2", "");
     browser.click("[aria-label='To the start (Home)']");
+    browser.wait_for_piece("e2", "white pawn");
     browser.wait_for_piece("e4", "");
     browser.until("[...document.querySelectorAll('.board-area .clock')].every((clock) => clock.textContent === '3:00')");
     // The view is that of finished games, not of running ones.

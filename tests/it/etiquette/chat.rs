@@ -5,7 +5,7 @@ use std::time::Duration;
 use knightwatch::sim::{Endpoint, Fault, FaultRule, NewUser, SimOptions};
 use serde_json::Value;
 
-use super::{CLOCK, act, count_requests, site, start_game};
+use super::{CLOCK, DEAD, act, count_requests, from_position, site, start_game};
 use crate::common::{BOT, Daemon, Player, Site, wait};
 
 /// Chat lines of the bot so far, in the `player` or the `spectator` room.
@@ -207,12 +207,14 @@ fn chat_rate_limit_pauses_chat_only() {
     );
     let bot = Daemon::start(&site, "[[rule]]\nplay = { max_depth = 4 }\n");
     let anna = site.player("Anna");
-    let id = start_game(&site, &anna);
+    let id = from_position(&anna, DEAD);
+    act(&anna, &id, "move/e3d3");
+    site.plies(&id, 2);
     wait("the greeting is refused", || {
         bot.log().contains("chat refused").then_some(())
     });
-    // Whatever the bot plays, these are legal: the first leaves no check from b4 to come.
-    for (ply, uci) in [(4, "c2c3"), (6, "a2a3"), (8, "h2h3")] {
+    // Legal whatever the bot plays.
+    for (ply, uci) in [(4, "d3e3"), (6, "e3f3"), (8, "f3e3")] {
         send_chat(&anna, &id, "!name");
         act(&anna, &id, &format!("move/{uci}"));
         site.plies(&id, ply);
@@ -247,14 +249,16 @@ fn chat_wait_never_shortens_the_wait() {
 #[test]
 fn chat_wait_delays_abort_by_one_minute() {
     let site = site(&["Anna", "Bert"]);
-    let _bot = Daemon::start(&site, "games = { abort_after_s = 5 }\n");
+    let _bot = Daemon::start(&site, "games = { abort_after_s = 10 }\n");
     let white = [CLOCK[0], CLOCK[1], ("color", "white")];
     let (anna, bert) = (site.player("Anna"), site.player("Bert"));
-    let (waits, silent) = (anna.start(&white), bert.start(&white));
+    let waits = anna.start(&white);
     // Commands sent before the stream of the bot is open are lost.
     wait_for_chat(&anna, &waits, "player", "Good luck");
     send_chat(&anna, &waits, "!wait");
     wait_for_chat(&anna, &waits, "player", "I will wait one more minute");
+    // A game that began later is aborted.
+    let silent = bert.start(&white);
     assert_eq!(site.finished(&silent).status, "aborted");
     let then = site.sim.elapsed() + Duration::from_secs(3);
     wait("it would be over by now", || {

@@ -3,11 +3,11 @@
 use std::ops::RangeInclusive;
 use std::time::{Duration, Instant};
 
-use knightwatch::sim::{Endpoint, Fault, FaultRule, NewUser, PlayerOptions, Script, SimOptions};
+use knightwatch::sim::{Endpoint, Fault, FaultRule, NewUser, Script, SimOptions};
 
 use super::{CLOCK, assert_median_within, ms, seconds};
 use crate::common::{BOT, Daemon, Site, requests_of, time_scale_from_now, wait};
-use crate::games::{bot_mates, losing_player};
+use crate::games::{MATED_NEXT, bot_mates};
 
 /// The bot's name in the scripts.
 const TESTER: &str = "Tester";
@@ -127,20 +127,20 @@ fn f15_pending_challenge_delays_nothing() {
 
 #[test]
 fn f16_games_finish_within_grace_period() {
-    let site = Site::new([NewUser::bot("Anna")]);
+    let site = Site::new(["Anna", "Bert"].map(NewUser::bot));
     let mut bot = Daemon::start(&site, "");
-    site.sim.add_player(PlayerOptions {
-        delay: ms(200)..=ms(200),
-        ..losing_player("Randy")
+    let bert = site.player("Bert");
+    let id = bert.start(&MATED_NEXT);
+    wait("it plays", || {
+        bot.log().contains("playing Black against").then_some(())
     });
-    let game = site.started(1).remove(0);
-    site.plies(&game.id, 1);
     bot.signal("TERM");
     wait("it finishes the game", || {
         bot.log().contains("finishing 1 game,").then_some(())
     });
     let anna = site.player("Anna");
     assert_eq!(anna.answer(&anna.challenge(&CLOCK)), "later");
+    bert.play(&id, "h1g1");
     bot_mates(&site);
     assert_eq!(bot.ended().code(), Some(0));
 }

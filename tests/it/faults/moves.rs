@@ -101,7 +101,6 @@ fn f02_move_502_is_resent_within_100_ms() {
 fn f02_move_404_from_proxy_is_retried() {
     let game = BookGame::start(Scenario {
         faults: every_second_move(&Fault::html(404), 14, 3),
-        speed: 4.0,
         ..Scenario::new("")
     });
     game.play_to(41);

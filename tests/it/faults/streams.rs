@@ -53,7 +53,7 @@ fn f06_game_stream_429_wait_is_capped_by_clock() {
             rejected(3),
         ],
         clock: [("clock.limit", "60"), ("clock.increment", "0")],
-        speed: 4.0,
+        speed: 2.0,
         ..Scenario::new("")
     });
     game.play_to(31);
