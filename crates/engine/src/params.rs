@@ -77,7 +77,7 @@ tunables! {
     /// Correction history: learning rate.
     correction_rate = 7 in 1..=16 step 2;
     /// Correction history: weight of the pawn table; the others have 1.
-    correction_pawns = 1 in 1..=4 step 1;
+    correction_pawns = 1 in 0..=4 step 1;
 
     /// Correction history: weight of each pair of earlier moves, in percent.
     correction_continuation = 82 in 0..=200 step 15;
@@ -89,7 +89,7 @@ tunables! {
     /// TT cutoffs up to this depth only in the direction that is expected of the node.
     tt_cutoff_expected_depth = 3 in 0..=7 step 1;
     /// Reverse futility pruning: margin above beta per ply.
-    rfp_margin = 53 in 50..=120 step 6;
+    rfp_margin = 53 in 20..=120 step 6;
     /// Reverse futility pruning: smaller margin if the opponent's last move made their evaluation worse.
     rfp_worsening = 24 in 0..=60 step 5;
     /// Reverse futility pruning: maximum depth.
@@ -99,13 +99,13 @@ tunables! {
     /// Razoring: margin below alpha per ply.
     razor_margin = 297 in 150..=400 step 20;
     /// Razoring: maximum depth.
-    razor_depth = 4 in 1..=5 step 1;
+    razor_depth = 4 in 1..=6 step 1;
     /// Null move: minimum depth.
     null_depth = 3 in 2..=4 step 1;
     /// Null move: base reduction in plies ...
     null_reduction = 4 in 3..=6 step 1;
     /// ... plus this share of the depth, in thousandths.
-    null_slope = 423 in 150..=500 step 40;
+    null_slope = 423 in 150..=700 step 40;
     /// Null move: one more ply of reduction for every this many centipawns above beta ...
     null_surplus = 212 in 100..=300 step 20;
     /// ... up to this.
@@ -123,16 +123,16 @@ tunables! {
     /// ProbCut: smaller margin when improving.
     probcut_improving = 26 in 0..=100 step 10;
     /// ProbCut: minimum depth.
-    probcut_depth = 5 in 4..=7 step 1;
+    probcut_depth = 5 in 3..=7 step 1;
     /// ProbCut: depth reduction.
-    probcut_reduction = 3 in 3..=5 step 1;
+    probcut_reduction = 3 in 2..=5 step 1;
     /// Hindsight: a node reduced by at least this is searched deeper if the parent's evaluation gave no reason for
     /// it.
-    hindsight_reduction_min = 2 in 2..=5 step 1;
+    hindsight_reduction_min = 2 in 1..=5 step 1;
     /// Hindsight: a reduced node is searched shallower if both sides' evaluations add up to more than this.
     hindsight_margin = 222 in 50..=400 step 20;
     /// Internal iterative reduction: minimum depth.
-    iir_depth = 3 in 3..=6 step 1;
+    iir_depth = 3 in 2..=6 step 1;
 
     // Move pruning.
 
@@ -165,7 +165,7 @@ tunables! {
     /// History pruning: quiet moves with a history below minus this per ply ...
     history_margin = 4586 in 1000..=6000 step 400;
     /// ... up to this reduced depth, without its term for history.
-    history_depth = 5 in 2..=6 step 1;
+    history_depth = 5 in 2..=8 step 1;
     /// Quiescence: maximum loss by SEE.
     quiescence_loss = 36 in 1..=100 step 12;
     /// Quiescence: futility margin of captures ...
@@ -176,9 +176,9 @@ tunables! {
     // Extensions.
 
     /// Singular extension: minimum depth, one more in nodes that are or were in a PV.
-    singular_depth = 4 in 4..=9 step 1;
+    singular_depth = 4 in 3..=9 step 1;
     /// Singular extension: maximum depth deficit of the TT entry.
-    singular_tt_depth = 2 in 2..=5 step 1;
+    singular_tt_depth = 2 in 1..=5 step 1;
     /// Singular extension: margin below the TT score per ply, in hundredths.
     singular_slope = 61 in 20..=200 step 8;
     /// ... and this much more in nodes that were in a PV and are not now.
@@ -192,7 +192,7 @@ tunables! {
     /// Maximum double extensions in one line.
     double_extensions_max = 7 in 4..=12 step 1;
     /// Negative extension if the TT score fails high.
-    negative_tt = 3 in 1..=3 step 1;
+    negative_tt = 3 in 1..=4 step 1;
     /// Negative extension in cut nodes.
     negative_cut = 1 in 0..=2 step 1;
 
@@ -203,7 +203,7 @@ tunables! {
     /// Quiet moves: per product of the binary logarithms of depth and move number, in thousandths.
     lmr_quiet_slope = 202 in 120..=350 step 16;
     /// Base of noisy moves.
-    lmr_noisy_base = 100 in 0..=1400 step 100;
+    lmr_noisy_base = 100 in -400..=1400 step 100;
     /// Noisy moves: per product of the binary logarithms of depth and move number, in thousandths.
     lmr_noisy_slope = 149 in 80..=300 step 16;
     /// Cut nodes.
@@ -249,7 +249,7 @@ tunables! {
     /// The best score counts as at most this far below alpha.
     deeper_floor = 317 in 0..=1000 step 60;
     /// It is shallower if the move beats the best score by less than this.
-    shallower_margin = 14 in 4..=16 step 2;
+    shallower_margin = 14 in 2..=30 step 2;
 
     // Histories.
 
@@ -279,7 +279,7 @@ tunables! {
     // Ordering of quiet moves.
 
     /// Weight of the butterfly history, in percent of the weight of the continuation histories.
-    history_butterfly = 65 in 50..=150 step 10;
+    history_butterfly = 65 in 20..=150 step 10;
     /// The same of the pawn history.
     history_pawns = 56 in 0..=200 step 15;
     /// Bonus for a piece that leaves a square attacked by a piece of lower value.
