@@ -306,7 +306,7 @@ fn operator_challenge_accepted_during_cancel_is_played() {
     let site = site();
     let slow = FaultRule::on(
         Endpoint::ChallengeShow,
-        Fault::Stall(Duration::from_secs(3)),
+        Fault::Stall(Duration::from_secs(60)),
     );
     site.sim.faults().add(slow.from_user(BOT));
     let mut bot = Daemon::start(&site, "");
@@ -319,6 +319,7 @@ fn operator_challenge_accepted_during_cancel_is_played() {
     let rival = site.player("Rival");
     let (accepted, _) = rival.post(&format!("/api/challenge/{id}/accept"), &[]);
     assert_eq!(accepted, 200);
+    site.sim.advance(Duration::from_secs(60));
     wait_for_log(&bot, "it was accepted, and its game is being played");
     rival.play(&id, "e2e4");
     site.plies(&id, 2);
@@ -368,13 +369,14 @@ fn operator_closed_challenge_is_not_shown() {
     // Declined before the bot knows that the challenge was created.
     let late = FaultRule::on(
         Endpoint::ChallengeCreate,
-        Fault::ResponseLate(Duration::from_secs(3)),
+        Fault::ResponseLate(Duration::from_secs(60)),
     );
     site.sim.faults().add(late.from_user(BOT).times(1));
     std::thread::scope(|scope| {
         let command = scope.spawn(|| run_command(&bot, &["challenge", "Rival", "5+0"]));
         let (declined, _) = rival.post(&format!("/api/challenge/{}/decline", incoming()), &[]);
         assert_eq!(declined, 200);
+        site.sim.advance(Duration::from_secs(60));
         let reply = command.join().unwrap();
         assert!(reply.contains("Rival has declined"), "{reply}");
     });

@@ -246,8 +246,8 @@ fn killed_process_loses_at_most_the_last_move() {
     let file = file(&site, &bot.state());
     let anna = site.player("Anna");
     let id = anna.start(&[
-        ("clock.limit", "60"),
-        ("clock.increment", "2"),
+        ("clock.limit", "10800"),
+        ("clock.increment", "0"),
         ("color", "white"),
     ]);
     // The knight moves back and forth until it is taken.
@@ -262,9 +262,9 @@ fn killed_process_loses_at_most_the_last_move() {
         bot.crash();
         let streams = |bot: &Daemon| bot.log().matches("stream open game=").count();
         let before = streams(&bot);
-        bot.restart();
         let kept = record(&file, &id).unwrap().moves.len();
         assert!(kept >= plies, "{kept} of {plies} plies are left");
+        bot.restart();
         wait_for_moves(&file, &id, plies + 1);
         wait("the game is taken up again", || {
             (streams(&bot) > before).then_some(())

@@ -74,7 +74,7 @@ fn trace_replay_takes_same_decisions() {
     wait("the move is taken back", || {
         site.game(&id).filter(|game| game.plies == 0)
     });
-    for (plies, uci) in [(2, "d2d4"), (4, "g1f3"), (6, "g2g3")] {
+    for (plies, uci) in [(2, "a2a3"), (4, "c2c3"), (6, "h2h3")] {
         act(&anna, &id, &format!("move/{uci}"));
         site.plies(&id, plies);
     }
@@ -85,7 +85,7 @@ fn trace_replay_takes_same_decisions() {
         anna.post(&path, &[("room", "player"), ("text", text)]);
     }
     wait_for_trace(&site, &bot, &id, "I accept a draw from move");
-    act(&anna, &id, "move/f1g2");
+    act(&anna, &id, "move/g2g3");
     site.plies(&id, 8);
     act(&anna, &id, "resign");
     let path = wait_for_trace(&site, &bot, &id, "\"end\"");

@@ -359,7 +359,8 @@ impl SoakRun {
         }
         let began = Instant::now();
         let pause = |rng: &mut fastrand::Rng| Duration::from_millis(rng.u64(4_000..15_000));
-        let mut next_kill = began + pause(&mut rng);
+        let mut starts = 0;
+        let mut next_kill = Some(began + pause(&mut rng));
         loop {
             let over = site.sim.finished_count();
             let finished = *over.borrow();
@@ -376,10 +377,18 @@ impl SoakRun {
                 "the bot stopped unexpectedly: {}",
                 bot.log()
             );
-            if Instant::now() >= next_kill {
-                bot.crash_and_restart();
-                self.total.kills += 1;
-                next_kill = Instant::now() + pause(&mut rng);
+            match next_kill {
+                Some(time) if Instant::now() >= time => {
+                    starts = bot.log().matches("online as").count();
+                    bot.crash_and_restart();
+                    self.total.kills += 1;
+                    next_kill = None;
+                }
+                // Only when it is back, which takes long on a busy machine.
+                None if bot.log().matches("online as").count() > starts => {
+                    next_kill = Some(Instant::now() + pause(&mut rng));
+                }
+                _ => {}
             }
             std::thread::sleep(Duration::from_millis(50));
         }

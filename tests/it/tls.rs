@@ -378,8 +378,9 @@ fn frozen_stream_connection_does_not_block_moves() {
 fn frozen_stream_connection_loses_no_short_game() {
     let (site, proxy, bot) = start("", []);
     site.sim.add_player(PlayerOptions {
-        delay: Duration::from_secs(1)..=Duration::from_secs(1),
-        ..opponent(TimeControl::clock(0, 3))
+        // Before the bot asks Lichess.
+        delay: Duration::from_millis(500)..=Duration::from_millis(500),
+        ..opponent(TimeControl::clock(0, 5))
     });
     let id = site.started(1)[0].id.clone();
     let game = || site.game(&id).unwrap();

@@ -200,7 +200,7 @@ mod tests {
         let wrong = parameters.set("rfp_margin", 10_000).unwrap_err();
         assert_eq!(
             wrong.to_string(),
-            "rfp_margin = 10000 is out of range (50 to 120)"
+            "rfp_margin = 10000 is out of range (20 to 120)"
         );
         let wrong = parameters.set("courage", 1).unwrap_err();
         assert_eq!(wrong.to_string(), "unknown search parameter `courage`");

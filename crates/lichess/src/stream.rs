@@ -469,7 +469,7 @@ mod tests {
     #[tokio::test]
     async fn silence_is_reported_once() {
         let calls = std::sync::Arc::new(std::sync::atomic::AtomicUsize::new(0));
-        let silence = Duration::from_millis(50);
+        let silence = Duration::from_millis(250);
         let counter = std::sync::Arc::clone(&calls);
         let mut stream = GameStream::new(stream::pending().boxed(), silence)
             .on_silence(move || _ = counter.fetch_add(1, std::sync::atomic::Ordering::Relaxed));

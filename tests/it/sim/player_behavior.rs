@@ -357,7 +357,7 @@ async fn player_burst_leaves_last_challenge() {
 
 #[tokio::test]
 async fn player_cancels_and_repeats_challenges() {
-    let site = site(20.0, &["Moody,challenges=Whitey,cancels-every=2"]).await;
+    let site = site(5.0, &["Moody,challenges=Whitey,cancels-every=2"]).await;
     let mut events = site.stream("Whitey", "/api/stream/event").await;
     let first = next(&mut events, "challenge").await;
     let path = format!("/api/challenge/{}/decline", text(&first["challenge"]["id"]));
@@ -426,7 +426,7 @@ async fn moves_with(seed: u64, users: &[&str]) -> Vec<String> {
 async fn players_same_seed_repeats_games() {
     let users = [
         "Thinker,kind=engine,nodes=50,resigns=5",
-        "Roller,resigns=3,challenges=Thinker,clock=600+0,count=3,color=white,color=black",
+        "Roller,resigns=3,challenges=Thinker,clock=3600+0,count=3,color=white,color=black",
     ];
     let once = moves_with(1, &users).await;
     // Another player changes nothing.

@@ -13,7 +13,7 @@ fn plan(opponent: &str) -> ChallengePlan {
         colors: vec![ColorChoice::White, ColorChoice::Black],
         count: Some(3),
         concurrency: 2,
-        ..ChallengePlan::against(opponent, TimeControl::clock(60, 1))
+        ..ChallengePlan::against(opponent, TimeControl::clock(600, 1))
     }
 }
 

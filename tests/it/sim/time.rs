@@ -49,9 +49,10 @@ async fn fact_06_late_move_answered_200_and_loses_on_time() {
     site.moves(&id, "e2e4 e7e5").await;
     let mut stream = site.game_stream("Blacky", &id).await;
     stream.line().await;
-    site.sim.advance(Duration::from_secs(179));
+    // Keep-alive lines, at which the flag is checked as well, are due after 175 and after 182 seconds.
+    site.sim.advance(Duration::from_secs(176));
     assert_eq!(site.full("Whitey", &id).await["state"]["status"], "started");
-    site.sim.advance(Duration::from_secs(2));
+    site.sim.advance(Duration::from_millis(4_200));
     site.play("Whitey", &id, "g1f3").await;
     let last = stream.full_state().await;
     assert_eq!(last["status"], "outoftime");

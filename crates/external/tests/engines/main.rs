@@ -80,15 +80,15 @@ fn wait_until(what: &str, mut is_true: impl FnMut() -> bool) {
     }
 }
 
-/// The result of a search of the initial position with one second on the clock, and the time it took.
-fn search(engine: &ExternalEngine, game_id: u64) -> (SearchInfo, Duration) {
+/// The result of a search of the initial position, and the time it took.
+fn search(engine: &ExternalEngine, game_id: u64, limits: Limits) -> (SearchInfo, Duration) {
     let (sender, receiver) = channel();
     let since = Instant::now();
     let _handle = engine.start(
         Task {
             game_id,
             game: Game::new(Position::startpos()),
-            limits: clock(Duration::from_secs(1)),
+            limits,
             on_info: Box::new(|_| ()),
             on_done: Box::new(move |report| sender.send(report).unwrap()),
         },
@@ -109,6 +109,14 @@ fn clock(remaining: Duration) -> Limits {
             lag: Duration::from_millis(10),
         }),
         ..Limits::default()
+    }
+}
+
+/// A long clock for an engine that answers at once, and a short search of the embedded engine if it has to move.
+fn unhurried() -> Limits {
+    Limits {
+        depth: Some(1),
+        ..clock(Duration::from_secs(60))
     }
 }
 

@@ -117,7 +117,7 @@ fn xboard_engine_that_ends_the_game_leaves_the_move_to_the_own_one() {
     let engine = start(settings(xboard(best, log), 1));
     wait_until_ready(&engine);
     let limits = Limits {
-        max_time: Some(Duration::from_millis(100)),
+        max_time: Some(Duration::from_secs(1)),
         ..Limits::default()
     };
     let (report, outcome) = search_game(&engine, 1, &play("e2e4"), limits, GameSetup::default());

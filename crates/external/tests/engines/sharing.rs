@@ -32,7 +32,7 @@ fn games_wait_for_a_process_as_long_as_the_clock_allows() {
                 // A limit for the move does not shorten the wait.
                 let limits = Limits {
                     max_time: (game % 2 == 0).then_some(Duration::from_secs(3)),
-                    ..clock(Duration::from_secs(60))
+                    ..clock(Duration::from_secs(300))
                 };
                 let setup = GameSetup::default();
                 let (report, outcome) = search_game(engine, game, &start, limits, setup);
@@ -47,7 +47,7 @@ fn games_wait_for_a_process_as_long_as_the_clock_allows() {
 
 #[test]
 fn waiting_games_shorten_the_time_of_the_others() {
-    let go = "set -- $line; echo info depth $(($3/1000)) score cp 1 pv e2e4; sleep 0.05; echo bestmove e2e4";
+    let go = "set -- $line; echo info depth $(($3/1000)) score cp 1 pv e2e4; sleep 0.5; echo bestmove e2e4";
     let engine = engine(stub(go), 1);
     wait_until_ready(&engine);
     let (sender, receiver) = channel();

@@ -501,13 +501,13 @@ async fn request_timeout_switches_connections() {
     })
     .await;
     let client = server.client();
-    let (start, timeout) = (Instant::now(), Duration::from_millis(100));
+    let (start, timeout) = (Instant::now(), Duration::from_secs(1));
     let error = client
         .play_within(timeout, &id(), "e2e4", false)
         .await
         .expect_err("nothing");
     assert_eq!(error, Error::Timeout(timeout));
-    assert!(start.elapsed() < Duration::from_secs(1));
+    assert!(start.elapsed() < 10 * timeout);
     client.play(&id(), "d2d4", false).await.expect("a move");
     let seen = server.seen();
     assert_ne!(seen[0].connection, seen[1].connection);
@@ -522,7 +522,7 @@ async fn streams_and_moves_use_separate_connections() {
     })
     .await;
     let client = server.client();
-    let silence = Duration::from_millis(300);
+    let silence = Duration::from_secs(1);
     let mut stream = client.game(&id(), silence).await.expect("a stream");
     assert!(matches!(stream.next().await, Some(Ok(GameEvent::State(_)))));
     let open_stalled = |timeout| {
