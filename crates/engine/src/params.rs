@@ -172,6 +172,8 @@ tunables! {
     quiescence_futility = 156 in 50..=300 step 20;
     /// ... to which the captured piece adds this percentage of its SEE value.
     quiescence_gain = 136 in 80..=200 step 12;
+    /// Quiescence search: once it is no mate, evasions that lose more than this are skipped.
+    quiescence_evasion_loss = 80 in 0..=300 step 20;
 
     // Extensions.
 

@@ -24,7 +24,7 @@ pub(super) struct Candidate {
     pub history: i32,
     /// Base reduction for late moves, in 1024ths of a ply.
     pub reduction: i32,
-    /// A quiet move that failed high in a sibling node.
+    /// The last quiet move that failed high in a sibling or cousin.
     pub is_killer: bool,
 }
 

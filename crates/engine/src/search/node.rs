@@ -90,7 +90,7 @@ impl<'p> Node<'p> {
 }
 
 impl Search<'_> {
-    /// Fills in everything known without searching a move, and resets the stack entries of the children.
+    /// Fills in everything known without searching a move, and resets the stack entries of later plies.
     pub(super) fn init_node<N: NodeType>(&mut self, node: &mut Node) {
         let (pos, ply, hit) = (node.pos, node.ply, node.hit);
         let before = self.frame_before(ply, 1);
@@ -127,10 +127,12 @@ impl Search<'_> {
         if node.raw_eval.is_some() {
             self.update_from_eval_swing(node);
         }
-        self.frame(ply + 1).killer = None;
         self.frame(ply + 1).excluded = None;
+        // Cousins share what follows.
+        self.frame(ply + 2).killer = None;
         self.frame(ply + 2).cutoffs = 0;
         if N::ROOT {
+            self.frame(1).killer = None;
             self.frame(1).cutoffs = 0;
         }
     }

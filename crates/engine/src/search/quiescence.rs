@@ -29,7 +29,7 @@ impl Search<'_> {
         &mut self,
         pos: &Position,
         ply: usize,
-        alpha: Value,
+        mut alpha: Value,
         beta: Value,
     ) -> Value {
         self.enter_node::<N>(ply);
@@ -38,6 +38,13 @@ impl Search<'_> {
         }
         if let Some(value) = self.terminal_value(pos, ply) {
             return value;
+        }
+        // A reachable repetition is worth at least a draw.
+        if alpha < DRAW && self.has_upcoming_repetition(pos) {
+            alpha = DRAW;
+            if alpha >= beta {
+                return alpha;
+            }
         }
         let mut node = Node::new(pos, ply, 0, (alpha, beta), false);
         node.hit = self.table.probe(pos.key(), ply);
@@ -101,8 +108,11 @@ impl Search<'_> {
             count += 1;
             let better_than_mated = best.value > -MIN_MATE;
             if better_than_mated && in_check {
-                // It is no mate: search this move, then no other quiet evasion.
+                // It is no mate: search no quiet evasion after this one, and none that loses material.
                 picker.skip_quiets();
+                if !see::is_at_least(pos, board_move, -params::quiescence_evasion_loss()) {
+                    continue;
+                }
             } else if better_than_mated && let Some(hope) = futile(node, board_move, best.alpha) {
                 best.value = best.value.max(hope);
                 continue;

@@ -18,7 +18,7 @@ pub(super) struct Frame {
     pub move_count: usize,
     /// Plies by which that move is reduced.
     pub reduction: i32,
-    /// A quiet move that failed high in a sibling node.
+    /// The last quiet move that failed high at this ply, below the same grandparent.
     pub killer: Option<Move>,
     /// The move excluded by a singularity test.
     pub excluded: Option<Move>,
