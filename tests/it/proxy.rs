@@ -207,6 +207,8 @@ fn second_signal_ends_an_offline_bot_at_once() {
     let took = signaled.elapsed();
     assert!(took < Duration::from_secs(2), "{took:?}: {}", bot.log());
     assert_eq!(bot.ended().code(), Some(0), "{}", bot.log());
+    let took = signaled.elapsed();
+    assert!(took < Duration::from_secs(20), "{took:?}: {}", bot.log());
     assert_eq!(site.game(&id).unwrap().status, "started");
 }
 

@@ -378,7 +378,7 @@ fn frozen_stream_connection_does_not_block_moves() {
 fn frozen_stream_connection_loses_no_short_game() {
     let (site, proxy, bot) = start("", []);
     site.sim.add_player(PlayerOptions {
-        // Before the bot asks Lichess.
+        // The opponent moves before the bot asks Lichess, about a second after the freeze.
         delay: Duration::from_millis(500)..=Duration::from_millis(500),
         ..opponent(TimeControl::clock(0, 5))
     });

@@ -105,7 +105,7 @@ tunables! {
     /// Null move: base reduction in plies ...
     null_reduction = 4 in 3..=6 step 1;
     /// ... plus this share of the depth, in thousandths.
-    null_slope = 423 in 150..=700 step 40;
+    null_slope = 423 in 150..=550 step 40;
     /// Null move: one more ply of reduction for every this many centipawns above beta ...
     null_surplus = 212 in 100..=300 step 20;
     /// ... up to this.

@@ -214,7 +214,7 @@ fn chat_rate_limit_pauses_chat_only() {
         bot.log().contains("chat refused").then_some(())
     });
     // Legal whatever the bot plays.
-    for (ply, uci) in [(4, "d3e3"), (6, "e3f3"), (8, "f3e3")] {
+    for (ply, uci) in [(4, "d3e3"), (6, "e3f3"), (8, "f3e2")] {
         send_chat(&anna, &id, "!name");
         act(&anna, &id, &format!("move/{uci}"));
         site.plies(&id, ply);

@@ -120,7 +120,7 @@ fn draw_offer_of_bot_is_evaluated_after_its_move() {
                   resign = { enabled = false }\n[[rule]]\nplay = { max_depth = 4 }\n";
     let _bot = Daemon::start(&site, config);
     let anna = site.player("Anna");
-    // A rook up for White.
+    // A rook for three pawns.
     let game = from_position(&anna, "6k1/ppp2ppp/8/6R1/8/8/5PPP/6K1 w - - 0 1");
     anna.play(&game, "h2h3");
     site.plies(&game, 2);
@@ -331,7 +331,7 @@ fn times_between_claims(fault: Fault, times: usize) -> Vec<Duration> {
 #[test]
 fn refused_victory_claim_is_not_repeated_at_once() {
     let no = Fault::json(400, "{\"error\":\"You cannot claim the win on this game\"}");
-    // The site reports every five seconds that the opponent is gone; the bot claims at every second report.
+    // The site reports every five seconds that the opponent is gone; the bot waits ten seconds between claims.
     let apart = times_between_claims(no, 3);
     assert_eq!(apart.len(), 3, "{apart:?}");
     let never_at_once = apart.iter().all(|time| time.as_millis() > 7_500);
