@@ -615,6 +615,7 @@ fn sim_prints_line_for_every_game() {
         .collect();
     child.kill().unwrap();
     child.wait().unwrap();
+    assert_eq!(games.len(), 2, "{games:?}");
     for game in games {
         assert!(game.contains("  0-1 ") && game.ends_with("60+0"), "{game}");
     }

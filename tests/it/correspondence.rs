@@ -45,8 +45,14 @@ fn start(site: &Site) -> Daemon {
 #[test]
 fn correspondence_many_games_few_at_once() {
     const GAMES: usize = 24;
-    let site = site();
-    let bot = start(&site);
+    // Slower, so that a busy machine matters less.
+    const SPEED: f64 = 4.0;
+    let site = site_at(SPEED);
+    let bot = Daemon::start_with(
+        &site,
+        CONFIG,
+        &["--time-scale", &time_scale_from_now(SPEED)],
+    );
     for (time, name) in [
         (TimeControl::Days(1), "Daily"),
         (TimeControl::Unlimited, "Patient"),
@@ -75,8 +81,6 @@ fn correspondence_many_games_few_at_once() {
         [
             "the stream was silent for ",
             "posting the move failed; retrying in ",
-            "cannot open the game stream; retrying in ",
-            "Lichess waits for our move, but the stream has not reported it",
         ]
         .iter()
         .any(|words| line.contains(words))

@@ -453,7 +453,7 @@ fn external_engine_plays_the_variants() {
     let bot = Daemon::start(
         &site,
         &format!(
-            "book.enabled = false\n\
+            "book.enabled = false\ngames.concurrency = 8\n\
              [engine]\nhash_mib = 1\nthreads = 1\ndefault = \"fairy\"\n\
              [[engine.external]]\nname = \"fairy\"\ncommand = [\"{PROGRAM}\", \"uci\"]\n\
              hash_mib = 1\nthreads = 1\nnodes = 1000\nvariants = {variants:?}\n"
@@ -462,7 +462,8 @@ fn external_engine_plays_the_variants() {
     wait("the engine is ready", || {
         bot.log().contains("is ready").then_some(())
     });
-    // One after another, as all games share one process; chess is the last, so that the engine has to return to it.
+    // They share one process. Each begins when the one before has begun, as eight first moves at once take long; chess is
+    // the last, so that the engine has to return to it.
     let mut games = Vec::new();
     for (count, variant) in (1..).zip(variants.into_iter().rev()) {
         site.sim.add_player(PlayerOptions {
@@ -475,10 +476,11 @@ fn external_engine_plays_the_variants() {
         });
         let ids = site.started(count).into_iter().map(|game| game.id);
         let id = ids.into_iter().find(|id| !games.contains(id)).unwrap();
-        site.finished(&id);
+        site.plies_or_end(&id, 4);
         games.push(id);
     }
     for id in &games {
+        site.finished(id);
         let record = record(&site, &bot, id);
         let log = bot.log();
         assert_eq!(record.game.engine.as_deref(), Some("fairy"), "{log}");

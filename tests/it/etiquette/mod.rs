@@ -299,7 +299,8 @@ fn takebacks_follow_rules() {
 
 /// The times between the claims of a game whose opponent leaves, with this fault for the first ones.
 fn times_between_claims(fault: Fault, times: usize) -> Vec<Duration> {
-    const SPEED: f64 = 10.0;
+    // Slow, so that a busy machine matters less.
+    const SPEED: f64 = 4.0;
     let site = Site::with(SimOptions {
         users: vec![NewUser::bot(BOT)],
         speed: SPEED,
@@ -331,11 +332,10 @@ fn times_between_claims(fault: Fault, times: usize) -> Vec<Duration> {
 #[test]
 fn refused_victory_claim_is_not_repeated_at_once() {
     let no = Fault::json(400, "{\"error\":\"You cannot claim the win on this game\"}");
-    // The site reports every five seconds that the opponent is gone; the bot waits ten seconds between claims.
+    // The site reports every five seconds that the opponent is gone.
     let apart = times_between_claims(no, 3);
     assert_eq!(apart.len(), 3, "{apart:?}");
-    let never_at_once = apart.iter().all(|time| time.as_millis() > 7_500);
-    assert!(never_at_once, "{apart:?}");
+    assert!(apart.iter().all(|time| time.as_secs() >= 9), "{apart:?}");
 }
 
 #[test]

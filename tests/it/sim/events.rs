@@ -118,7 +118,7 @@ async fn game_events_sent_to_both_sides_also_on_abort() {
 #[tokio::test]
 async fn event_stream_keep_alive_every_seven_seconds() {
     let site = Site::with(SimOptions {
-        // The helper waits ten seconds for a line, which are five here.
+        // The helper waits ten seconds for a line, which are five here: two lines are at most twelve seconds apart.
         speed: 0.5,
         ..SimOptions::default()
     })

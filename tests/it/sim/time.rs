@@ -44,15 +44,19 @@ async fn fact_05_clock_starts_after_two_plies() {
 
 #[tokio::test]
 async fn fact_06_late_move_answered_200_and_loses_on_time() {
-    let site = Site::start().await;
+    // Between the flag and the next keep-alive line, at which it is checked as well, there is little time.
+    let site = Site::with(SimOptions {
+        speed: 0.1,
+        ..SimOptions::default()
+    })
+    .await;
     let id = site.game(BLITZ).await;
     site.moves(&id, "e2e4 e7e5").await;
     let mut stream = site.game_stream("Blacky", &id).await;
     stream.line().await;
-    // Keep-alive lines, at which the flag is checked as well, are due after 175 and after 182 seconds.
-    site.sim.advance(Duration::from_secs(176));
+    site.sim.advance(Duration::from_secs(179));
     assert_eq!(site.full("Whitey", &id).await["state"]["status"], "started");
-    site.sim.advance(Duration::from_millis(4_200));
+    site.sim.advance(Duration::from_secs(2));
     site.play("Whitey", &id, "g1f3").await;
     let last = stream.full_state().await;
     assert_eq!(last["status"], "outoftime");

@@ -40,9 +40,19 @@ impl Search<'_> {
         })
     }
 
+    /// Alpha, or a draw if that is more and the side to move can repeat a position: that is worth at least a draw.
+    #[inline]
+    pub(super) fn alpha_with_repetition(&self, pos: &Position, alpha: Value) -> Value {
+        if alpha < DRAW && self.has_upcoming_repetition(pos) {
+            DRAW
+        } else {
+            alpha
+        }
+    }
+
     /// Returns whether the side to move can repeat a position of this search. In antichess it may have to capture
     /// instead; in three-check a move back that gives check leads to another position.
-    pub(super) fn has_upcoming_repetition(&self, pos: &Position) -> bool {
+    fn has_upcoming_repetition(&self, pos: &Position) -> bool {
         if matches!(pos.variant(), Variant::Antichess | Variant::ThreeCheck) {
             return false;
         }

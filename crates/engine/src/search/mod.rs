@@ -210,10 +210,7 @@ impl<'a> Search<'a> {
             // Mate distance pruning: nothing here beats a shorter mate that is already known.
             alpha = alpha.max(mated_in(ply));
             beta = beta.min(mate_in(ply + 1));
-            // A reachable repetition is worth at least a draw.
-            if alpha < DRAW && self.has_upcoming_repetition(pos) {
-                alpha = DRAW;
-            }
+            alpha = self.alpha_with_repetition(pos, alpha);
             if alpha >= beta {
                 return alpha;
             }

@@ -39,12 +39,9 @@ impl Search<'_> {
         if let Some(value) = self.terminal_value(pos, ply) {
             return value;
         }
-        // A reachable repetition is worth at least a draw.
-        if alpha < DRAW && self.has_upcoming_repetition(pos) {
-            alpha = DRAW;
-            if alpha >= beta {
-                return alpha;
-            }
+        alpha = self.alpha_with_repetition(pos, alpha);
+        if alpha >= beta {
+            return alpha;
         }
         let mut node = Node::new(pos, ply, 0, (alpha, beta), false);
         node.hit = self.table.probe(pos.key(), ply);
