@@ -521,7 +521,7 @@ pub(super) fn uci(data: &[u8]) {
             },
             rest => {
                 let limits =
-                    uci::read_limits(rest, &game, Duration::from_millis(20), check_message);
+                    uci::read_limits(rest, &game, Duration::from_millis(20), true, check_message);
                 let legal = game.position().legal_moves();
                 assert!(limits.search_moves.iter().all(|mv| legal.contains(mv)));
             }

@@ -10,6 +10,8 @@ use super::tunable::tunables;
 
 /// Moves that the clock should last for if each loses more to lag than the increment gives (40 to 80).
 pub(crate) const MOVES_TO_GO_FOR_LAG: u32 = 60;
+/// Factor of the soft limit if the engine ponders (1.0 to 1.5); 1.25 as in Stockfish.
+pub(crate) const PONDER_FACTOR: f64 = 1.25;
 /// A move uses at most this share of the clock if it is the last one before the time control (0.6 to 0.9).
 pub(crate) const MAX_LAST_MOVE_SHARE: f64 = 0.8;
 /// This share of the clock is for thinking even if the lag of the moves to come would use up all of it (0.05 to 0.5).

@@ -267,6 +267,7 @@ fn search_with_one_millisecond_returns_legal_move() {
             moves_to_go: None,
             overhead: Duration::from_millis(10),
             lag: Duration::from_millis(10),
+            ponders: false,
         };
         let result = engine.search(
             &game,
@@ -298,6 +299,7 @@ fn search_with_one_legal_move_returns_early() {
         moves_to_go: None,
         overhead: Duration::ZERO,
         lag: Duration::ZERO,
+        ponders: false,
     };
     let began = Instant::now();
     let result = engine(1).search(
@@ -505,6 +507,7 @@ fn pondering_reports_after_ponderhit() {
         moves_to_go: None,
         overhead: Duration::ZERO,
         lag: Duration::ZERO,
+        ponders: false,
     };
     let limits = Limits {
         clock: Some(clock),
@@ -583,6 +586,7 @@ fn search_with_no_time_sees_obvious_moves() {
         moves_to_go: None,
         overhead: Duration::from_millis(10),
         lag: Duration::ZERO,
+        ponders: false,
     };
     let limits = Limits {
         clock: Some(clock),

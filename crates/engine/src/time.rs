@@ -96,13 +96,20 @@ impl TimeBudget {
             .saturating_sub(lost)
             .max(usable.mul_f64(params::MIN_SHARE_DESPITE_LAG));
         let fair = pool / moves;
+        let ponder_factor = if clock.ponders {
+            params::PONDER_FACTOR
+        } else {
+            1.0
+        };
         let max = usable.mul_f64(if moves == 1 {
             params::MAX_LAST_MOVE_SHARE
         } else {
             percent(params::time_share_max())
         });
         TimeBudget {
-            soft: fair.mul_f64(percent(params::time_soft())).min(max),
+            soft: fair
+                .mul_f64(percent(params::time_soft()) * ponder_factor)
+                .min(max),
             hard: fair.mul_f64(percent(params::time_hard())).min(max),
             exact: false,
         }
@@ -164,6 +171,7 @@ mod tests {
             moves_to_go,
             overhead: ms(overhead),
             lag: ms(overhead),
+            ponders: false,
         }
     }
 
@@ -219,8 +227,17 @@ mod tests {
         for remaining in [0, 1, 5, 10, 50, 100, 1_000, 10_000, 3_600_000] {
             for increment in [0, 10, 1_000, 30_000] {
                 for moves_to_go in [None, Some(0), Some(1), Some(2), Some(40), Some(1_000)] {
-                    for overhead in [0, 10, 100, 5_000] {
-                        let clock = clock(remaining, increment, moves_to_go, overhead);
+                    for (overhead, ponders) in [
+                        (0, false),
+                        (10, true),
+                        (100, false),
+                        (100, true),
+                        (5_000, true),
+                    ] {
+                        let clock = Clock {
+                            ponders,
+                            ..clock(remaining, increment, moves_to_go, overhead)
+                        };
                         let left = clock.remaining.saturating_sub(clock.overhead);
                         for ply in [0, 40, 400] {
                             let budget = TimeBudget::from_clock(&clock, ply);
@@ -243,6 +260,25 @@ mod tests {
         }
     }
 
+    #[test]
+    fn engine_that_ponders_takes_longer() {
+        for (remaining, moves_to_go) in [(60_000, None), (60_000, Some(20))] {
+            let clock = clock(remaining, 600, moves_to_go, 10);
+            let alone = TimeBudget::from_clock(&clock, 20);
+            let ponders = true;
+            let pondering = TimeBudget::from_clock(&Clock { ponders, ..clock }, 20);
+            let ratio = pondering.soft.div_duration_f64(alone.soft);
+            let error = (ratio - params::PONDER_FACTOR).abs();
+            assert!(error < 0.001, "{ratio}");
+            assert_eq!(pondering.hard, alone.hard);
+        }
+        // The last move before the time control has its share of the clock already.
+        let last = clock(10_000, 0, Some(1), 50);
+        let ponders = true;
+        let pondering = TimeBudget::from_clock(&Clock { ponders, ..last }, 60);
+        assert!(pondering.soft <= pondering.hard && pondering.hard < ms(9_000));
+    }
+
     /// Plays `moves` moves from a clock of one minute, each at the soft limit. Each is delayed by 100 to 500 ms, and
     /// one in fifty by a second more. Returns the seconds left; `None` on time forfeit.
     fn left_after(moves: u32, overhead: Duration, lag: Duration) -> Option<f64> {
@@ -255,6 +291,7 @@ mod tests {
                 moves_to_go: None,
                 overhead,
                 lag,
+                ponders: false,
             };
             let late = if rng.u32(..50) == 0 { 1_000 } else { 0 };
             let delay = ms(rng.u64(50..=250) + rng.u64(50..=250) + late);

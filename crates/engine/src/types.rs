@@ -20,6 +20,9 @@ pub struct Clock {
     pub overhead: Duration,
     /// Expected mean delay of each future move.
     pub lag: Duration,
+    /// Whether the engine ponders in this game: a part of its moves is searched on the opponent's time, so that each may
+    /// take longer.
+    pub ponders: bool,
 }
 
 /// When a search ends. By default only at the maximum depth or when stopped.

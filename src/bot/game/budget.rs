@@ -51,6 +51,8 @@ pub(crate) struct Budget<'a> {
     pub games: usize,
     /// Configured number of concurrent games; with more, each gets less time.
     pub concurrency: usize,
+    /// Whether we search on the opponent's time as well.
+    pub ponders: bool,
 }
 
 impl Budget<'_> {
@@ -82,6 +84,7 @@ impl Budget<'_> {
                     moves_to_go: None,
                     overhead: self.lag.overhead(remaining, self.safety_margin),
                     lag: self.lag.mean(),
+                    ponders: self.ponders,
                 }),
                 ..Limits::default()
             },
@@ -121,6 +124,7 @@ mod tests {
             rule_max_time: None,
             games: 1,
             concurrency: 4,
+            ponders: false,
         }
     }
 
@@ -137,7 +141,15 @@ mod tests {
         assert_eq!(clock.remaining, ms(179_300));
         assert_eq!(clock.increment, ms(2_000));
         assert_eq!(clock.overhead, ms(80));
+        assert!(!clock.ponders);
         assert_eq!(limits.max_time, None);
+        let ponders = true;
+        let limits = Budget {
+            ponders,
+            ..budget(&lag)
+        }
+        .limits();
+        assert!(limits.clock.unwrap().ponders);
     }
 
     #[test]

@@ -16,13 +16,19 @@ pub(super) struct Pondering {
 }
 
 impl GameTask {
-    /// Starts pondering after our move. Only in games with a clock, at full strength (a limited engine imitates human think times),
-    /// without a configured time per move, and if the expected position has more than one legal move.
+    /// Returns whether we may ponder in this game: only with a clock, at full strength (a limited engine imitates human
+    /// think times) and without a configured time per move.
+    pub(super) fn may_ponder(&self) -> bool {
+        self.ctx.settings.engine.ponder
+            && self.has_clock()
+            && self.core.terms().move_limits.time.is_none()
+            && self.core.strength().is_none()
+    }
+
+    /// Starts pondering after our move, if the expected position has more than one legal move.
     pub(super) fn start_pondering(&mut self) {
         let expected_move = self.pondering.expected_move.take();
-        let wanted = self.ctx.settings.engine.ponder && self.has_clock();
-        let terms = self.core.terms();
-        if !wanted || terms.move_limits.time.is_some() || self.core.strength().is_some() {
+        if !self.may_ponder() {
             return;
         }
         let (Some(expected_move), Some((header, game_moves))) = (expected_move, self.core.game())

@@ -80,11 +80,11 @@ impl GameTask {
             Search::start(&self.ctx, engine, &self.id, game, rejected, limits)
         });
         self.in_flight = InFlight::Search(Box::new(search));
-        let (games, concurrency) = (time_inputs.games, time_inputs.concurrency);
         self.trace.note(clock::now(), || Record::Turn {
             elapsed: nanos(time_inputs.elapsed),
-            games,
-            concurrency,
+            games: time_inputs.games,
+            concurrency: time_inputs.concurrency,
+            ponders: time_inputs.ponders,
         });
         let why = if is_hit { "ponder hit" } else { "" };
         self.trace_decision(|| Decision::Think(bounds), why);
@@ -104,10 +104,14 @@ impl GameTask {
     /// Inputs of time management from outside the game.
     pub(super) fn time_inputs(&self) -> TimeInputs {
         let settings = &self.ctx.settings;
+        let games = self.ctx.shared_load.running_games();
+        let is_external = self.ctx.external(self.core.terms()).is_some();
         TimeInputs {
             elapsed: self.core.elapsed(clock::now()),
-            games: self.ctx.shared_load.running_games(),
+            games,
             concurrency: self.ctx.shared_load.concurrency(),
+            // A move of another game ends it; an external engine does it by its own rules.
+            ponders: games <= 1 && !is_external && self.may_ponder(),
             safety_margin: settings.engine.overhead(),
             max_move_time: settings.correspondence.max_move_time(),
         }

@@ -114,7 +114,9 @@ impl Replay {
         self.searching = false;
         match game {
             Some((_, game_moves)) => {
-                let limits = self.core.limits(self.time_inputs(Duration::ZERO, 1, 1));
+                let limits = self
+                    .core
+                    .limits(self.time_inputs(Duration::ZERO, 1, 1, false));
                 Outcome::Think(Box::new(game_moves.position().clone()), Box::new(limits))
             }
             None => outcome,
@@ -189,11 +191,18 @@ impl Replay {
             .extend(decisions.into_iter().map(Expected::Decision));
     }
 
-    fn time_inputs(&self, elapsed: Duration, games: usize, concurrency: usize) -> TimeInputs {
+    fn time_inputs(
+        &self,
+        elapsed: Duration,
+        games: usize,
+        concurrency: usize,
+        ponders: bool,
+    ) -> TimeInputs {
         TimeInputs {
             elapsed,
             games,
             concurrency,
+            ponders,
             safety_margin: self.settings.move_overhead,
             max_move_time: self.settings.max_move_time,
         }
@@ -248,12 +257,13 @@ impl Replay {
                 elapsed,
                 games,
                 concurrency,
+                ponders,
             } => {
                 if !std::mem::take(&mut self.searching) {
                     return Err("no move has to be chosen".to_owned());
                 }
-                let time_inputs =
-                    self.time_inputs(Duration::from_nanos(*elapsed), *games, *concurrency);
+                let elapsed = Duration::from_nanos(*elapsed);
+                let time_inputs = self.time_inputs(elapsed, *games, *concurrency, *ponders);
                 let bounds = Bounds::from(&self.core.limits(time_inputs));
                 self.expect([Decision::Think(bounds)]);
             }

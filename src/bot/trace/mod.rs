@@ -125,6 +125,9 @@ pub enum Record {
         games: usize,
         /// Configured number of concurrent games.
         concurrency: usize,
+        /// Whether we search on the opponent's time as well; false in traces of earlier versions.
+        #[serde(default)]
+        ponders: bool,
     },
     /// A chosen move.
     FoundMove(FoundMove),
@@ -391,6 +394,7 @@ mod tests {
                 elapsed: 7,
                 games: 2,
                 concurrency: 4,
+                ponders: true,
             },
             Record::PostResponse(PostResponse {
                 took: 9,

@@ -252,6 +252,7 @@ fn clock(seconds: u64, increment: u64) -> Limits {
             moves_to_go: None,
             overhead: Duration::from_millis(200),
             lag: Duration::from_millis(100),
+            ponders: false,
         }),
         ..Limits::default()
     }

@@ -62,6 +62,7 @@ pub fn read_limits(
     words: &[&str],
     game: &Game,
     overhead: Duration,
+    ponders: bool,
     mut info_string: impl FnMut(&str),
 ) -> Limits {
     let mut limits = Limits::default();
@@ -150,6 +151,7 @@ pub fn read_limits(
         moves_to_go,
         overhead,
         lag: overhead,
+        ponders,
     });
     // An argument that was not understood may have been the only limit: a poor move is better than an endless search.
     if has_error && !has_limit(&limits) && !limits.infinite {

@@ -72,6 +72,8 @@ pub(super) struct Session {
     pub(super) variant: Variant,
     running: Option<Running>,
     pub(super) overhead: Duration,
+    /// Whether the GUI lets the engine ponder.
+    pub(super) ponders: bool,
     pub(super) multi_pv: usize,
     pub(super) notation: CastlingNotation,
     /// Playing strength if `is_limited`.
@@ -97,6 +99,7 @@ impl Session {
             variant: Variant::Standard,
             running: None,
             overhead: Duration::from_millis(DEFAULT_OVERHEAD_MS),
+            ponders: false,
             multi_pv: 1,
             notation: CastlingNotation::Standard,
             elo: Elo::nearest(DEFAULT_ELO),
@@ -243,8 +246,8 @@ impl Session {
                 return Ok(());
             }
         };
-        let overhead = self.overhead;
-        let limits = read_limits(words, &game, overhead, |error| self.fail(error));
+        let (overhead, ponders) = (self.overhead, self.ponders);
+        let limits = read_limits(words, &game, overhead, ponders, |error| self.fail(error));
         let (is_endless, is_pondering) = (limits.infinite || !has_limit(&limits), limits.ponder);
         let (sender, done) = mpsc::channel();
         let (info_output, best_output) = (self.output.clone(), self.output.clone());

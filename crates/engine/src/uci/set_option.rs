@@ -38,8 +38,9 @@ impl Session {
                 self.overhead = Duration::from_millis(spin(name, value, 0, MAX_OVERHEAD_MS)?);
             }
             "multipv" => self.multi_pv = spin(name, value, 1, MAX_MULTI_PV)?,
-            // The search is the same in analysis, and `go ponder` says when to ponder.
-            "ponder" | "uci_analysemode" => {
+            "ponder" => self.ponders = check(name, value)?,
+            // The search is the same in analysis.
+            "uci_analysemode" => {
                 check(name, value)?;
             }
             "uci_chess960" => {

@@ -250,6 +250,7 @@ fn read_limits_of_clocks_handles_edge_cases() {
             &words,
             &Game::new(Position::startpos()),
             Duration::ZERO,
+            false,
             |_| {},
         )
     };
@@ -259,6 +260,19 @@ fn read_limits_of_clocks_handles_edge_cases() {
     for words in ["btime 50000", "ponder btime 50000", "winc 100 binc 100"] {
         let unknown = limits(words);
         assert_eq!((unknown.clock, unknown.depth), (None, Some(1)), "{words}");
+    }
+}
+
+#[test]
+fn ponder_option_reaches_time_management() {
+    let mut session = session::Session::new(Output::new(io::sink()));
+    let game = Game::new(Position::startpos());
+    for (value, expected) in [("true", true), ("false", false)] {
+        session.execute(&format!("setoption name Ponder value {value}"));
+        let ponders = session.ponders;
+        let words = ["wtime", "1000", "btime", "1000"];
+        let limits = read_limits(&words, &game, Duration::ZERO, ponders, |_| {});
+        assert_eq!(limits.clock.unwrap().ponders, expected);
     }
 }
 

@@ -109,7 +109,6 @@ struct Xboard {
     /// The side that the engine plays; `None` in force mode and in analysis.
     side: Option<Color>,
     is_analyzing: bool,
-    ponders: bool,
     /// Whether thinking output is written.
     posts: Arc<AtomicBool>,
     /// Number of the search that may be shown.
@@ -151,7 +150,6 @@ impl Xboard {
             sender,
             side: Some(Color::Black),
             is_analyzing: false,
-            ponders: false,
             posts: Arc::new(AtomicBool::new(false)),
             current: Arc::default(),
             clocks: Clocks::default(),
@@ -190,7 +188,7 @@ impl Xboard {
             ["go"] => self.play(true)?,
             ["playother"] => {
                 self.play(false)?;
-                if self.ponders && self.side.is_some() {
+                if self.session.ponders && self.side.is_some() {
                     self.hint = self.hint.or_else(|| self.known_reply());
                     self.ponder();
                 }
@@ -217,9 +215,9 @@ impl Xboard {
             ["bk"] => self.write("\tThe engine plays without a book here.\n"),
             ["undo"] => self.undo_moves(1)?,
             ["remove"] => self.undo_moves(2)?,
-            ["hard"] => self.ponders = true,
+            ["hard"] => self.session.ponders = true,
             ["easy"] => {
-                self.ponders = false;
+                self.session.ponders = false;
                 self.cancel_if(|purpose| matches!(purpose, Purpose::Ponder(_)));
             }
             ["post"] => {
@@ -351,11 +349,10 @@ impl Xboard {
         };
         game.play(mv);
         let moves = game.moves().len();
+        let limits = self.limits(moves);
         if let Some(search) = &mut self.search
             && search.purpose == Purpose::Ponder(mv)
-            && search
-                .handle
-                .ponderhit_with(&self.clocks.limits(moves, self.session.overhead))
+            && search.handle.ponderhit_with(&limits)
         {
             search.purpose = Purpose::Move;
             search.began = Instant::now();
@@ -369,6 +366,12 @@ impl Xboard {
         Ok(())
     }
 
+    /// Limits of the engine's next move, after this many plies.
+    fn limits(&self, plies: usize) -> Limits {
+        let session = &self.session;
+        self.clocks.limits(plies, session.overhead, session.ponders)
+    }
+
     /// Searches for a move if it is the engine's turn; ends the game if it is over.
     fn start_search(&mut self) {
         if self.side.is_none() || self.end_game() {
@@ -377,9 +380,7 @@ impl Xboard {
         if let Some(game) = &self.session.game
             && self.side == Some(game.position().turn())
         {
-            let limits = self
-                .clocks
-                .limits(game.moves().len(), self.session.overhead);
+            let limits = self.limits(game.moves().len());
             self.start(game.clone(), limits, Purpose::Move);
         }
     }
@@ -488,7 +489,7 @@ impl Xboard {
         self.write(&format!("move {text}"));
         let is_over = self.end_game();
         self.answer_pings();
-        if self.ponders && !is_over {
+        if self.session.ponders && !is_over {
             self.ponder();
         }
     }
@@ -514,9 +515,7 @@ impl Xboard {
             }
             let limits = Limits {
                 ponder: true,
-                ..self
-                    .clocks
-                    .limits(game.moves().len(), self.session.overhead)
+                ..self.limits(game.moves().len())
             };
             self.start(game, limits, Purpose::Ponder(expected));
         }

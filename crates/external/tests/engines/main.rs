@@ -107,6 +107,7 @@ fn clock(remaining: Duration) -> Limits {
             moves_to_go: None,
             overhead: Duration::from_millis(50),
             lag: Duration::from_millis(10),
+            ponders: false,
         }),
         ..Limits::default()
     }

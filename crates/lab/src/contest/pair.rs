@@ -104,6 +104,7 @@ fn limits_of(effort: Effort, left: Duration) -> Limits {
                 moves_to_go: None,
                 overhead: NODE_CLOCK_OVERHEAD,
                 lag: Duration::ZERO,
+                ponders: false,
             }),
             ..Limits::default()
         },

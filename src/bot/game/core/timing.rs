@@ -38,6 +38,8 @@ pub(crate) struct TimeInputs {
     pub games: usize,
     /// Configured number of concurrent games.
     pub concurrency: usize,
+    /// Whether we search on the opponent's time as well.
+    pub ponders: bool,
     /// Configured safety margin.
     pub safety_margin: Duration,
     /// Longest search in a game without a clock.
@@ -61,6 +63,7 @@ impl GameCore {
             rule_max_time: self.terms.move_limits.time,
             games: time_inputs.games,
             concurrency: time_inputs.concurrency,
+            ponders: time_inputs.ponders,
         };
         Limits {
             strength: self.strength(),

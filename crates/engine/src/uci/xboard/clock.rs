@@ -95,7 +95,7 @@ impl Clocks {
     }
 
     /// Limits of the engine's next move, after this many plies.
-    pub(super) fn limits(&self, plies: usize, overhead: Duration) -> Limits {
+    pub(super) fn limits(&self, plies: usize, overhead: Duration, ponders: bool) -> Limits {
         let mut limits = Limits {
             depth: self.depth,
             ..Limits::default()
@@ -115,6 +115,7 @@ impl Clocks {
                     moves_to_go: to_go.map(|moves| u32::try_from(moves).unwrap_or(u32::MAX)),
                     overhead,
                     lag: overhead,
+                    ponders,
                 });
             }
         }
@@ -156,7 +157,7 @@ mod tests {
     fn level_gives_moves_to_go_and_increment() {
         let mut clocks = Clocks::default();
         clocks.set_level("40", "0:30", "0.5").expect("a level");
-        let clock = |clocks: &Clocks, plies| clocks.limits(plies, Duration::ZERO).clock;
+        let clock = |clocks: &Clocks, plies| clocks.limits(plies, Duration::ZERO, false).clock;
         let first = clock(&clocks, 1).expect("a clock");
         assert_eq!(first.moves_to_go, Some(40));
         assert_eq!(first.remaining, Duration::from_secs(30));
@@ -177,11 +178,11 @@ mod tests {
         let mut clocks = Clocks::default();
         clocks.set_seconds_per_move("1.5").expect("a time");
         clocks.set_depth("7").expect("a depth");
-        let limits = clocks.limits(0, Duration::from_millis(10));
+        let limits = clocks.limits(0, Duration::from_millis(10), false);
         assert_eq!(limits.movetime, Some(Duration::from_millis(1490)));
         assert_eq!((limits.depth, limits.clock), (Some(7), None));
         clocks.new_game();
-        assert_eq!(clocks.limits(0, Duration::ZERO).depth, None);
+        assert_eq!(clocks.limits(0, Duration::ZERO, false).depth, None);
     }
 
     #[test]
@@ -200,7 +201,10 @@ mod tests {
         assert!(clocks.set_remaining("soon").is_err());
         assert!(clocks.set_remaining("9223372036854775807").is_ok());
         assert!(clocks.set_remaining("-3").is_ok());
-        let clock = clocks.limits(0, Duration::ZERO).clock.expect("a clock");
+        let clock = clocks
+            .limits(0, Duration::ZERO, false)
+            .clock
+            .expect("a clock");
         assert_eq!(clock.remaining, Duration::ZERO);
     }
 }
