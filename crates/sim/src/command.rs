@@ -31,8 +31,8 @@ pub struct SimArgs {
     /// propose takebacks to every bot
     #[arg(long = "user", value_name = "NAME[:bot|:guest|:browser]")]
     pub users: Vec<NewUser>,
-    /// Create an arena, as in `Friday,clock=60+0,minutes=10,starts-in=30s,bots,rated`; further keys: id, variant,
-    /// position, password, team, teams, min-rating, max-rating, min-rated-games, allow, banned, berserkable,
+    /// Create an arena, as in `Friday,clock=60+0,minutes=10,starts-in=30s,bots,rated`; further keys: id,
+    /// description, variant, position, password, team, teams, min-rating, max-rating, min-rated-games, allow, banned, berserkable,
     /// streakable, created-by
     #[arg(long = "arena", value_name = "NAME[,KEY=VALUE]...")]
     pub arenas: Vec<ArenaOptions>,

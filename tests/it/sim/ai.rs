@@ -72,6 +72,26 @@ async fn ai_challenge_response_matches_sample_keys() {
 }
 
 #[tokio::test]
+async fn move_against_ai_is_played_although_the_client_has_gone() {
+    // The delay of the response takes twenty seconds.
+    let site = Site::with(SimOptions {
+        speed: 0.025,
+        ..SimOptions::default()
+    })
+    .await;
+    let game = engine_game(&site, "level=2&color=white&days=3").await;
+    let id = text(&game["id"]);
+    let path = format!("/api/bot/game/{id}/move/a2a3");
+    let request = site.request(Method::POST, "Whitey", &path);
+    let timeout = request.timeout(Duration::from_secs(3)).send().await;
+    assert!(timeout.is_err_and(|error| error.is_timeout()));
+    let mut stream = site.game_stream("Whitey", &id).await;
+    stream.line().await;
+    site.sim.advance(Duration::from_secs(1));
+    assert!(stream.state().await.0.starts_with("a2a3"));
+}
+
+#[tokio::test]
 async fn ai_moves_and_grants_takebacks() {
     let site = Site::start().await;
     let game = engine_game(&site, "level=2&color=black&days=3").await;

@@ -297,6 +297,8 @@ async fn promotion_defaults_to_queen() {
     let id = site.game(&format!("{BLITZ}&fen={fen}")).await;
     site.play("Whitey", &id, "a7a8").await;
     assert_eq!(site.full("Whitey", &id).await["state"]["moves"], "a7a8q");
+    let (_, playing) = site.get("Blacky", "/api/account/playing").await;
+    assert_eq!(playing["nowPlaying"][0]["lastMove"], "a7a8");
 }
 
 #[tokio::test]

@@ -266,6 +266,24 @@ async fn explorer_and_tablebase_answer_without_data() {
         (&json!(true), &json!("loss"))
     );
     assert_eq!(site.get("", "/standard?fen=nonsense").await.0, 400);
+    // A king may be captured, and a capture is forced.
+    let (_, body) = site
+        .get("", "/antichess?fen=8/8/8/8/8/8/1p6/R7_b_-_-_0_1")
+        .await;
+    let moves = body["moves"].as_array().unwrap();
+    assert_eq!(moves.len(), 5, "all promotions of one capture: {body}");
+    let won = |kind: &str| moves.iter().filter(|mv| mv[kind] == true).count();
+    assert_eq!((won("variant_win"), won("variant_loss")), (5, 0));
+    // The explosion of the pawn takes the king with it.
+    let (_, body) = site
+        .get("", "/atomic?fen=7k/6p1/8/8/8/8/1B6/K7_w_-_-_0_1")
+        .await;
+    let mut moves = body["moves"].as_array().unwrap().iter();
+    let capture = moves.find(|mv| mv["uci"] == "b2g7").unwrap();
+    assert_eq!(
+        (&capture["variant_loss"], &capture["category"]),
+        (&json!(true), &json!("loss"))
+    );
 }
 
 #[tokio::test]

@@ -99,28 +99,40 @@ impl Challenges {
         })
     }
 
-    /// Cancels the challenger's older challenge to the same user, without an event. Only one can be pending.
+    /// Cancels the challenger's older challenge to the same user, without an event. Only one can be pending. The
+    /// keep-alive stream of the older one stays open and is not informed.
     pub(crate) fn replace(&mut self, me: &UserId, dest: &UserId, now: SimTime) {
         let older = self
             .created()
             .find(|old| old.is_from(me) && old.is_for(dest))
             .map(|old| old.id);
-        if let Some(feed) = older.and_then(|id| self.close(id, ChallengeStatus::Canceled, now)) {
-            feed.end();
+        if let Some(id) = older {
+            self.close(id, ChallengeStatus::Canceled, now);
         }
     }
 
-    /// Ends a challenge. Returns its keep-alive stream.
-    fn close(&mut self, id: GameId, status: ChallengeStatus, now: SimTime) -> Option<Feed> {
+    /// Ends a challenge, but not its keep-alive stream.
+    fn close(&mut self, id: GameId, status: ChallengeStatus, now: SimTime) {
         self.pending.retain(|other| *other != id);
-        let challenge = self.all.get_mut(&id)?;
-        challenge.set_status(status, now);
-        challenge.stream.take()
+        if let Some(challenge) = self.all.get_mut(&id) {
+            challenge.set_status(status, now);
+        }
+    }
+
+    /// Ends a challenge. Returns its keep-alive stream, which is to be ended as well.
+    fn close_with_stream(
+        &mut self,
+        id: GameId,
+        status: ChallengeStatus,
+        now: SimTime,
+    ) -> Option<Feed> {
+        self.close(id, status, now);
+        self.all.get_mut(&id)?.stream.take()
     }
 
     /// Cancels or declines a challenge.
     fn end(&mut self, id: GameId, status: ChallengeStatus, now: SimTime) -> Vec<Effect> {
-        let feed = self.close(id, status, now);
+        let feed = self.close_with_stream(id, status, now);
         let Some(challenge) = self.all.get(&id) else {
             return Vec::new();
         };
@@ -177,7 +189,7 @@ impl Challenges {
         };
         let mut effects = vec![Effect::Start(Box::new(setup))];
         let status = ChallengeStatus::Accepted;
-        let feed = self.close(id, status, now);
+        let feed = self.close_with_stream(id, status, now);
         effects.extend(feed.map(|feed| Effect::EndKeepAlive(feed, status)));
         Ok(effects)
     }
@@ -267,7 +279,7 @@ impl Challenges {
                 Some(open) => now < open.expires_at,
                 None => now.since(challenge.created_at) < OPEN_LIFETIME,
             },
-            _ => now.since(challenge.changed_at) < CLOSED_LIFETIME,
+            _ => challenge.stream.is_some() || now.since(challenge.changed_at) < CLOSED_LIFETIME,
         });
         self.pending.retain(|id| self.all.contains_key(id));
     }
@@ -440,7 +452,10 @@ mod tests {
         site.challenges.replace(&anna, &bob, at(1));
         site.challenges
             .add(challenge("bbbbbbbb", Some(("Anna", "Bob"))));
-        assert!(feed.take_lines().1, "the stream ends");
+        let (lines, has_ended) = feed.take_lines();
+        assert!(lines.is_empty() && !has_ended, "as on Lichess");
+        site.challenges.close_streams();
+        assert!(feed.take_lines().1);
         let created: Vec<GameId> = site.challenges.created().map(|c| c.id).collect();
         assert_eq!(created, [id("bbbbbbbb")]);
         let declined = site.challenges.cancel(&bob, id("bbbbbbbb"), at(2)).unwrap();

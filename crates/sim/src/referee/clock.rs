@@ -101,11 +101,6 @@ impl Clock {
         }
     }
 
-    /// Initial time of both sides.
-    pub(super) fn initial(&self) -> Centis {
-        self.initial
-    }
-
     pub(super) fn remaining(&self, color: Color, now: SimTime) -> Centis {
         let remaining = self.remaining[color.index()];
         match self.running_since {
@@ -167,11 +162,12 @@ impl Clock {
         self.running_since = None;
     }
 
-    /// After a takeback: `turn` is to move with this remaining time, and the clock runs from now.
-    pub(super) fn rewind(&mut self, turn: Color, remaining: Centis, now: SimTime) {
-        self.stop(now);
-        self.turn = turn;
-        self.remaining[turn.index()] = remaining;
+    /// Takes back the last move, whose player keeps the time that is left and is to move from now on. The other player
+    /// has the time after their last move again, if there is one.
+    pub(super) fn undo_move(&mut self, after_last: Option<Centis>, now: SimTime) {
+        let remaining = &mut self.remaining[self.turn.index()];
+        *remaining = after_last.unwrap_or(*remaining);
+        self.turn = !self.turn;
         self.running_since = Some(now);
     }
 }

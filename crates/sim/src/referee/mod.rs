@@ -206,6 +206,10 @@ impl Referee {
                 return ActionOutcome::accepted(snapshots);
             }
         }
+        if self.timing.is_flagged(now) {
+            self.flag(now, &mut snapshots);
+            return ActionOutcome::accepted(snapshots);
+        }
         if self.absolute_ply() > MAX_PLY {
             self.finish(Status::Draw, None, now, &mut snapshots);
             return ActionOutcome::accepted(snapshots);
@@ -217,7 +221,6 @@ impl Referee {
                     result: Err(error),
                 };
             }
-            Ok(_) if self.timing.is_flagged(now) => self.flag(now, &mut snapshots),
             Ok(mv) => self.make_move(mv, color, now, &mut snapshots),
         }
         ActionOutcome::accepted(snapshots)
@@ -363,13 +366,15 @@ impl Referee {
         let plies = self.plies();
         if self.game.repetitions() >= 3 || self.draw_offers[(!color).index()] {
             self.finish(Status::Draw, None, now, &mut snapshots);
+        } else if self.config.ai
+            || self.draw_offers[color.index()]
+            || self.last_draw_offer[color.index()]
+                .is_some_and(|last| last + DRAW_OFFER_INTERVAL_PLIES >= plies)
+        {
+            // Lichess ignores it.
         } else if !self.game.position().has_mating_material(!color) {
             self.finish(Status::InsufficientMaterialClaim, None, now, &mut snapshots);
-        } else if !self.config.ai
-            && !self.draw_offers[color.index()]
-            && self.last_draw_offer[color.index()]
-                .is_none_or(|last| last + DRAW_OFFER_INTERVAL_PLIES < plies)
-        {
+        } else {
             self.draw_offers[color.index()] = true;
             self.last_draw_offer[color.index()] = Some(plies);
             snapshots.push(self.snapshot(now));
@@ -439,6 +444,12 @@ impl Referee {
 
     fn undo_moves(&mut self, plies: usize, now: SimTime) {
         let keep = self.plies().saturating_sub(plies);
+        if let Timing::Clock(clock) = &mut self.timing {
+            for undone in (keep..self.game.moves().len()).rev() {
+                let before = undone.checked_sub(1);
+                clock.undo_move(before.map(|ply| self.clock_history[ply]), now);
+            }
+        }
         self.game.truncate(keep);
         let end = self
             .moves
@@ -453,14 +464,8 @@ impl Referee {
         self.last_move_at = now;
         let turn = self.turn();
         match &mut self.timing {
-            Timing::Clock(clock) => {
-                // The previous move of this side is two plies back.
-                let remaining = keep.checked_sub(2).map(|ply| self.clock_history[ply]);
-                let remaining = remaining.unwrap_or_else(|| clock.initial());
-                clock.rewind(turn, remaining, now);
-            }
             Timing::Days(days) => days.set_turn(turn, now),
-            Timing::Unlimited => {}
+            Timing::Clock(_) | Timing::Unlimited => {}
         }
     }
 

@@ -184,18 +184,18 @@ fn move_errors_in_order_of_checks() {
 }
 
 #[test]
-fn late_move_flags_unless_illegal() {
-    let mut referee = after("e2e4 e7e5");
-    let illegal = referee.play(Color::White, "e1e8", false, at(61));
-    assert!(illegal.result.is_err() && referee.is_running());
-    let late = referee.play(Color::White, "g1f3", false, at(61));
-    assert_eq!(late.result, Ok(()));
-    assert_eq!(late.snapshots.len(), 1);
-    assert_eq!(
-        (referee.status(), referee.winner()),
-        (Status::OutOfTime, Some(Color::Black))
-    );
-    assert_eq!(late.snapshots[0].moves, "e2e4 e7e5");
+fn late_move_flags() {
+    for uci in ["g1f3", "e1e8"] {
+        let mut referee = after("e2e4 e7e5");
+        let late = referee.play(Color::White, uci, false, at(61));
+        assert_eq!(late.result, Ok(()), "{uci}");
+        assert_eq!(late.snapshots.len(), 1);
+        assert_eq!(
+            (referee.status(), referee.winner()),
+            (Status::OutOfTime, Some(Color::Black))
+        );
+        assert_eq!(late.snapshots[0].moves, "e2e4 e7e5");
+    }
 }
 
 #[test]
@@ -262,6 +262,33 @@ fn draw_offer_is_limited() {
     let outcome = referee.play(Color::White, "e4e6", true, START);
     assert!(outcome.result.is_err());
     assert_eq!(outcome.snapshots.len(), 1);
+}
+
+#[test]
+fn draw_offer_to_bare_king_claims_only_where_offers_are_possible() {
+    let fen = "4k3/8/8/8/8/8/4P3/4K3 w - - 0 1";
+    let mut referee = from(fen);
+    play(&mut referee, "e1d1 e8d8");
+    referee.draw(Color::White, true, START);
+    assert_eq!(referee.status(), Status::InsufficientMaterialClaim);
+    // There are no offers to the AI.
+    let against_ai = GameConfig {
+        variant: Variant::FromPosition,
+        start: Position::from_fen(fen).unwrap(),
+        ai: true,
+        ..config()
+    };
+    let mut referee = Referee::new(against_ai, START);
+    play(&mut referee, "e1d1 e8d8");
+    assert!(referee.draw(Color::White, true, START).snapshots.is_empty());
+    assert!(referee.is_running());
+    // The first offer was declined by a move; the next one comes too soon.
+    let mut referee = from("3rk3/4P3/8/8/8/8/8/4K3 w - - 0 1");
+    play(&mut referee, "e1e2 e8f7");
+    assert_eq!(referee.draw(Color::White, true, START).snapshots.len(), 1);
+    play(&mut referee, "e7d8q f7g7");
+    assert!(referee.draw(Color::White, true, START).snapshots.is_empty());
+    assert!(referee.is_running());
 }
 
 #[test]
@@ -340,7 +367,7 @@ fn takeback_restores_clocks() {
         .snapshots
         .remove(0);
     assert_eq!(snapshot.moves, "e2e4 e7e5 g1f3 b8c6");
-    assert_eq!(snapshot.millis, [51_000, 51_000]);
+    assert_eq!(snapshot.millis, [32_000, 56_000]);
     // Black proposes on White's move: one ply; on their own move: two.
     moved(&mut referee, "f1b5", 41);
     referee.takeback(Color::Black, true, at(41));
@@ -349,7 +376,7 @@ fn takeback_restores_clocks() {
         .snapshots
         .remove(0);
     assert_eq!(snapshot.moves, "e2e4 e7e5 g1f3");
-    assert_eq!(snapshot.millis[1], 60_000);
+    assert_eq!(snapshot.millis, [51_000, 56_000]);
     // All the way back.
     referee.takeback(Color::Black, true, at(41));
     let snapshot = referee

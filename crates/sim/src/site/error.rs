@@ -110,6 +110,14 @@ impl ApiError {
         let body = ErrorBody::Form(errors);
         Self { status: 400, body }
     }
+
+    /// The same error with field errors sent once, as for open challenges.
+    pub(crate) fn with_fields_once(self) -> Self {
+        match self.body {
+            ErrorBody::Form(errors) => Self::invalid_fields(errors),
+            _ => self,
+        }
+    }
 }
 
 impl From<GameError> for ApiError {

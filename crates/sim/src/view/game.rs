@@ -66,11 +66,15 @@ pub(crate) fn last_move(round: &Round) -> String {
     moves.last().map_or_else(String::new, |mv| highlighted(*mv))
 }
 
-/// A move as boards highlight it: in UCI, castling as the king's move (`e1g1`), a drop as its square twice.
+/// The two squares that boards highlight for a move: castling as the king's move (`e1g1`), a drop as its square twice.
 pub(crate) fn highlighted(mv: Move) -> String {
     match mv.dropped() {
         Some(_) => format!("{0}{0}", mv.to()),
-        None => mv.uci(CastlingNotation::Standard).to_string(),
+        None => {
+            let mut text = mv.uci(CastlingNotation::Standard).to_string();
+            text.truncate("e7e8".len());
+            text
+        }
     }
 }
 

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use bytes::Bytes;
 
-use knightwatch_chess::{Color, Position};
+use knightwatch_chess::{CastlingNotation, Color, Position};
 
 use crate::round::{COLORS, Round};
 use crate::site::AccountKind;
@@ -70,7 +70,7 @@ pub(crate) fn ply_lines(round: &Round, from: usize, to: usize) -> Bytes {
             if let Some(centis) = history.get(before) {
                 left[position.turn().index()] = Some(centis.0 / 100);
             }
-            last = Some(highlighted(mv));
+            last = Some(mv.uci(CastlingNotation::Standard).to_string());
             position.play(mv);
         }
         if ply >= from {

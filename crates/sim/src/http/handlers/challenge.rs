@@ -71,8 +71,8 @@ fn open(request: &ApiRequest<'_>) -> ApiResult {
         None => None,
         Some(_) => Some(authorize(&state.users, request.headers, &["challenge:write"])?.user),
     };
-    let config = form::challenge_config(&request.params)?;
-    let terms = form::open_config(&request.params, now)?;
+    let config = form::challenge_config(&request.params).map_err(ApiError::with_fields_once)?;
+    let terms = form::open_config(&request.params, now).map_err(ApiError::with_fields_once)?;
     state
         .limits
         .charge(&CHALLENGES_PER_ADDRESS, &request.address, 1, now)?;
@@ -81,7 +81,7 @@ fn open(request: &ApiRequest<'_>) -> ApiResult {
         Some(names) => {
             let known = names.each_ref().map(|name| state.users.by_name(name));
             let [Some(white), Some(black)] = known else {
-                return Err(ApiError::invalid_form(vec![(
+                return Err(ApiError::invalid_fields(vec![(
                     "users",
                     "Invalid value".to_owned(),
                 )]));

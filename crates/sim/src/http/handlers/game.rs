@@ -148,16 +148,19 @@ fn play(request: &ApiRequest<'_>) -> ApiResult {
     Ok(Reply::ok())
 }
 
-/// The result of a command that is executed after a delay.
+/// The result of a command that is executed after a delay, even if the client disconnects before.
 fn after(
     request: &ApiRequest<'_>,
     delay: Duration,
     command: impl FnOnce() -> Result<(), GameError> + Send + 'static,
 ) -> Reply {
     let sim = request.sim.clone();
-    Reply::later(move |_| async move {
+    let done = tokio::spawn(async move {
         sim.time().sleep(delay).await;
-        command()?;
+        command()
+    });
+    Reply::later(move |_| async move {
+        done.await.map_err(|_| ApiError::proxy(502))??;
         Ok((StatusCode::OK, OK.to_owned()))
     })
 }

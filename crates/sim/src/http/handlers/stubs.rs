@@ -7,16 +7,17 @@ use crate::http::route::{ANY_TOKEN, NO_TOKEN, Route, routes};
 use crate::site::ApiError;
 use crate::site::limits::CLOUD_EVALS;
 use crate::wire;
-use knightwatch_chess::{CastlingNotation, Position};
+use knightwatch_chess::pgn::Outcome;
+use knightwatch_chess::{CastlingNotation, Position, Variant};
 
 pub(super) fn routes() -> Vec<Route> {
     routes! {
         GET "/masters" Explorer, ANY_TOKEN => |_| Ok(Reply::json(&no_games(&["topGames"])));
         GET "/lichess" Explorer, ANY_TOKEN => |_| Ok(Reply::json(&no_games(&["topGames", "recentGames"])));
         GET "/player" Explorer, ANY_TOKEN => |_| Ok(Reply::lines([wire::json(&no_games(&["recentGames"]))]));
-        GET "/standard" Tablebase, NO_TOKEN => tablebase;
-        GET "/atomic" Tablebase, NO_TOKEN => tablebase;
-        GET "/antichess" Tablebase, NO_TOKEN => tablebase;
+        GET "/standard" Tablebase, NO_TOKEN => |request| tablebase(request, Variant::Standard);
+        GET "/atomic" Tablebase, NO_TOKEN => |request| tablebase(request, Variant::Atomic);
+        GET "/antichess" Tablebase, NO_TOKEN => |request| tablebase(request, Variant::Antichess);
         GET "/api/cloud-eval" CloudEval, NO_TOKEN => cloud_eval;
     }
 }
@@ -39,13 +40,13 @@ fn no_games(lists: &[&str]) -> Value {
 }
 
 /// Tablebase response with what follows from the rules alone; everything else is unknown.
-fn tablebase(request: &ApiRequest<'_>) -> ApiResult {
+fn tablebase(request: &ApiRequest<'_>, variant: Variant) -> ApiResult {
     let fen = request
         .params
         .get("fen")
         .unwrap_or_default()
         .replace('_', " ");
-    let position = Position::from_fen(&fen)
+    let position = Position::from_variant_fen(variant, &fen)
         .map_err(|error| ApiError::bad_request(format!("Invalid FEN: {error}")))?;
     let moves = position.legal_moves();
     let shown: Vec<_> = moves
@@ -69,12 +70,16 @@ fn is_pawn_move(position: &Position, from: knightwatch_chess::Square) -> bool {
 }
 
 fn entry(position: &Position) -> Value {
-    let stuck = !position.has_legal_move();
-    let checkmate = stuck && position.in_check();
-    let stalemate = stuck && !checkmate;
+    let (checkmate, stalemate) = (position.is_checkmate(), position.is_stalemate());
     let insufficient = position.insufficient_material();
-    let category = if checkmate {
+    let (won, lost) = match position.variant_outcome() {
+        Outcome::Win(winner) => (winner == position.turn(), winner != position.turn()),
+        Outcome::Draw | Outcome::Unknown => (false, false),
+    };
+    let category = if checkmate || lost {
         "loss"
+    } else if won {
+        "win"
     } else if stalemate || insufficient {
         "draw"
     } else {
@@ -83,7 +88,7 @@ fn entry(position: &Position) -> Value {
     let zero = (category != "unknown").then_some(0);
     json!({
         "category": category, "dtz": zero, "precise_dtz": zero, "dtc": null, "dtm": null, "dtw": null,
-        "checkmate": checkmate, "stalemate": stalemate, "variant_win": false, "variant_loss": false,
+        "checkmate": checkmate, "stalemate": stalemate, "variant_win": won, "variant_loss": lost,
         "insufficient_material": insufficient,
     })
 }
