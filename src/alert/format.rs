@@ -1,6 +1,6 @@
 //! Forms of the messages to webhooks.
 
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use serde_json::{Value, json};
 
@@ -10,6 +10,15 @@ use crate::config::{AlertFormat, AlertKind};
 
 /// Upper limit of the text of a message, in characters; Discord takes 2,000.
 const MAX_TEXT_CHARS: usize = 1_500;
+
+/// Time after which Alertmanager ends an alert whose end is not reported, for example because the bot was stopped
+/// meanwhile. An alert is sent only once, and without an end Alertmanager takes `resolve_timeout` (5 min), which is shorter
+/// than most outages.
+const UNREPORTED_END: Duration = Duration::from_secs(24 * 3600);
+
+/// An end is reported as this much earlier. Alertmanager compares it with its own clock, which may be behind, and ignores
+/// an end in the future.
+const CLOCK_TOLERANCE: Duration = Duration::from_secs(60);
 
 /// A message as it is sent.
 #[derive(Debug, PartialEq)]
@@ -82,24 +91,41 @@ pub(super) fn message(format: AlertFormat, alert: &Alert, server: &str) -> Messa
                 "service": "knightwatch",
                 "severity": "warning",
             });
-            for (label, value) in [("account", &alert.account), ("game", &alert.game)] {
+            let limit = alert.limit.as_ref().map(|limit| limit.replace(' ', "_"));
+            for (label, value) in [
+                ("account", &alert.account),
+                ("game", &alert.game),
+                ("limit", &limit),
+            ] {
                 if let Some(value) = value {
                     labels[label] = value.as_str().into();
                 }
             }
+            let ends = end(alert, SystemTime::now());
+            let starts = ends.map_or(alert.since, |ends| ends.min(alert.since));
             let mut entry = json!({
                 "labels": labels,
                 "annotations": { "summary": text },
-                "startsAt": rfc3339(alert.since),
+                "startsAt": rfc3339(starts),
             });
-            if alert.resolved {
-                entry["endsAt"] = rfc3339(SystemTime::now()).into();
+            if let Some(ends) = ends {
+                entry["endsAt"] = rfc3339(ends).into();
             }
             if let Some(link) = link {
                 entry["generatorURL"] = link.into();
             }
             json(&json!([entry]))
         }
+    }
+}
+
+/// The end of an alert for Alertmanager; `None` leaves it to Alertmanager.
+fn end(alert: &Alert, now: SystemTime) -> Option<SystemTime> {
+    match alert.kind {
+        _ if alert.resolved => now.checked_sub(CLOCK_TOLERANCE),
+        // Their end is reported.
+        AlertKind::Offline | AlertKind::Records => now.checked_add(UNREPORTED_END),
+        _ => None,
     }
 }
 
@@ -144,6 +170,7 @@ mod tests {
             resolved,
             account: Some("Anna\u{202e}".to_owned()),
             game: Some("abcdefgh".to_owned()),
+            limit: None,
             text: "game abcdefgh was lost on time \u{265e}".to_owned(),
             since: SystemTime::UNIX_EPOCH,
         };
@@ -187,5 +214,71 @@ mod tests {
             "{ntfy:?}"
         );
         assert!(ntfy.body.contains('\u{265e}'));
+    }
+
+    #[test]
+    fn alertmanager_keeps_an_alert_until_its_end_is_reported() {
+        const MINUTE: u64 = 60;
+        let now = SystemTime::now();
+        let sent = |kind, resolved, since| {
+            let alert = Alert {
+                kind,
+                resolved,
+                account: None,
+                game: None,
+                limit: None,
+                text: "it has happened".to_owned(),
+                since,
+            };
+            let message = message(AlertFormat::Alertmanager, &alert, "https://lichess.org");
+            let sent: Value = serde_json::from_str(&message.body).expect("JSON");
+            let time = |key: &str| {
+                let time = sent[0][key]
+                    .as_str()?
+                    .parse::<jiff::Timestamp>()
+                    .expect("a time");
+                Some(SystemTime::from(time))
+            };
+            (time("startsAt").expect("a start"), time("endsAt"))
+        };
+        let hour_ago = now - Duration::from_secs(60 * MINUTE);
+        for kind in [AlertKind::Offline, AlertKind::Records] {
+            let (starts, ends) = sent(kind, false, hour_ago);
+            assert_eq!(starts, hour_ago);
+            assert!(
+                ends >= Some(now + Duration::from_secs(24 * 60 * MINUTE)),
+                "{kind:?}"
+            );
+            // The clock of Alertmanager is half a minute behind, and the records are written again just now.
+            for since in [hour_ago, now] {
+                let (starts, ends) = sent(kind, true, since);
+                let ends = ends.expect("an end");
+                assert!(ends < now - Duration::from_secs(MINUTE / 2), "{kind:?}");
+                assert!(starts <= ends, "{kind:?}");
+            }
+        }
+        for kind in [AlertKind::LimitReached, AlertKind::StuckMove] {
+            assert_eq!(sent(kind, false, hour_ago).1, None, "{kind:?}");
+        }
+    }
+
+    #[test]
+    fn alertmanager_distinguishes_the_daily_limits() {
+        let labels = |limit: &str| {
+            let alert = Alert {
+                kind: AlertKind::LimitReached,
+                resolved: false,
+                account: Some("Anna".to_owned()),
+                game: None,
+                limit: Some(limit.to_owned()),
+                text: format!("the daily limit of {limit} is used up"),
+                since: SystemTime::UNIX_EPOCH,
+            };
+            let message = message(AlertFormat::Alertmanager, &alert, "https://lichess.org");
+            let sent: Value = serde_json::from_str(&message.body).expect("JSON");
+            sent[0]["labels"].clone()
+        };
+        assert_eq!(labels("bot games")["limit"], "bot_games");
+        assert_ne!(labels("bot games"), labels("challenges"));
     }
 }

@@ -41,6 +41,8 @@ struct Alert {
     account: Option<String>,
     /// The game it is about.
     game: Option<String>,
+    /// The daily limit it is about, as Lichess names it.
+    limit: Option<String>,
     /// Message as a sentence without a full stop.
     text: String,
     /// Time since when the state lasts.
@@ -55,6 +57,7 @@ impl Alert {
             resolved: false,
             account,
             game: None,
+            limit: None,
             text,
             since: SystemTime::now(),
         }

@@ -131,6 +131,7 @@ impl Watcher {
             resolved: true,
             account: some(account),
             game: None,
+            limit: None,
             text: format!("online again after {} min", length.as_secs() / 60),
             since: outage.since.date,
         })
@@ -155,6 +156,7 @@ impl Watcher {
             resolved: false,
             account: Some(us.name.clone()),
             game: Some(start.game.clone()),
+            limit: None,
             text: format!("the {kind} rating has fallen from {before} to {rating}"),
             since: now,
         })
@@ -163,13 +165,16 @@ impl Watcher {
     fn game_finished(&mut self, end: &GameFinished, now: SystemTime) -> Option<Alert> {
         self.stuck.remove(&end.game);
         self.fallbacks.remove(&end.game);
-        let (ours, name) = self.games.remove(&end.game)?;
+        // A game that ended while the bot was not running has no start.
+        let (started, account) = self.games.remove(&end.game).unzip();
+        let ours = end.our_color.or(started)?;
         let is_flag = end.status == "outoftime" && end.winner == Some(!ours);
         is_flag.then(|| Alert {
             kind: AlertKind::LostOnTime,
             resolved: false,
-            account: Some(name),
+            account,
             game: Some(end.game.clone()),
+            limit: None,
             text: format!("game {} was lost on time", end.game),
             since: now,
         })
@@ -185,6 +190,7 @@ impl Watcher {
             resolved: false,
             account: self.games.get(&moved.game).map(|(_, name)| name.clone()),
             game: Some(moved.game.clone()),
+            limit: None,
             text: format!(
                 "in game {} the embedded engine plays in place of {}",
                 moved.game,
@@ -211,6 +217,7 @@ impl Watcher {
                     resolved: false,
                     account: self.games.get(&game.id).map(|(_, name)| name.clone()),
                     game: Some(game.id.clone()),
+                    limit: None,
                     text: format!(
                         "in game {} against {} it has been our turn for {}",
                         game.id,
@@ -240,6 +247,7 @@ impl Watcher {
                         resolved: false,
                         account: some(&name),
                         game: None,
+                        limit: Some(limit.name.clone()),
                         text: format!(
                             "the daily limit of {} is used up: {} of {}{resets}",
                             limit.name, limit.used, limit.capacity
@@ -272,6 +280,7 @@ impl Watcher {
                 resolved: false,
                 account: some(account),
                 game: None,
+                limit: None,
                 text: format!(
                     "offline for more than {} min: {}",
                     self.limits.offline.as_secs() / 60,
@@ -300,6 +309,7 @@ impl Watcher {
             resolved,
             account: None,
             game: None,
+            limit: None,
             text,
             since: now.checked_sub(failing).unwrap_or(now),
         })
@@ -317,6 +327,7 @@ impl Watcher {
             resolved: false,
             account: None,
             game: None,
+            limit: None,
             text: format!("only {} MiB are free for the records", free >> 20),
             since: now,
         })
@@ -458,6 +469,20 @@ mod tests {
     }
 
     #[test]
+    fn game_lost_on_time_while_the_bot_was_away_is_reported() {
+        let lost = |our_color| {
+            let Event::GameFinished(end) = finished("1", "outoftime", Some(Color::Black)) else {
+                unreachable!("the event is the end of a game");
+            };
+            let end = Event::GameFinished(GameFinished { our_color, ..end });
+            kinds(&watcher().on_event(&end, at(0)))
+        };
+        assert_eq!(lost(Some(Color::White)), [(AlertKind::LostOnTime, false)]);
+        assert_eq!(lost(Some(Color::Black)), []);
+        assert_eq!(lost(None), []);
+    }
+
+    #[test]
     fn fallback_is_reported_once_per_game() {
         let mut watcher = watcher();
         watcher.on_event(&started("1", 2000), at(0));
@@ -526,7 +551,12 @@ mod tests {
                 capacity: 100,
                 resets_in_s: Some(90),
             }];
-            kinds(&watcher.on_status(&status, Some(free), at(0)))
+            let alerts = watcher.on_status(&status, Some(free), at(0));
+            for alert in &alerts {
+                let is_limit = alert.kind == AlertKind::LimitReached;
+                assert_eq!(alert.limit.as_deref(), is_limit.then_some("bot games"));
+            }
+            kinds(&alerts)
         };
         let (limit, disk) = ((AlertKind::LimitReached, false), (AlertKind::Disk, false));
         assert_eq!(look(99, 100), []);
