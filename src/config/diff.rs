@@ -4,6 +4,7 @@ use std::fmt;
 
 use toml::{Table, Value};
 
+use super::rule::Rule;
 use super::schema::{self, TABLE_LISTS, table_of};
 use super::settings::{Engine, Settings};
 use crate::lichess::model::clip;
@@ -28,11 +29,17 @@ impl fmt::Display for Change {
 }
 
 impl Settings {
-    /// These settings with the changes from `new` that need no restart. Resources opened at the start keep their settings.
+    /// These settings with the changes from `new` that need no restart. Resources opened at the start keep their settings,
+    /// and a rule that now names an engine that was not started keeps its settings of the games.
     pub fn with_reloadable(&self, new: &Self) -> Self {
         let old = self.clone();
         let new = new.clone();
+        let reloadable = |rule: &Rule| match self.starts_engine_of(rule) {
+            true => rule.clone(),
+            false => self.with_play_until_restart(rule),
+        };
         Self {
+            rule: new.rule.iter().map(reloadable).collect(),
             lichess: old.lichess,
             engine: Engine {
                 move_overhead_ms: new.engine.move_overhead_ms,
@@ -50,6 +57,17 @@ impl Settings {
             token: old.token,
             ..new
         }
+    }
+
+    /// The rule as it is until a restart starts its engine: with the settings of the games that it has now. A rule that is
+    /// new, or has changed in other keys as well, has none.
+    fn with_play_until_restart(&self, rule: &Rule) -> Rule {
+        let with_play = |old: &Rule| Rule {
+            play: old.play.clone(),
+            ..rule.clone()
+        };
+        let kept = self.rule.iter().find(|old| with_play(old) == **old);
+        kept.unwrap_or(rule).clone()
     }
 
     /// The differences to `new`, in the order of the sections.
@@ -405,5 +423,50 @@ mod tests {
                 "chat.greeting"
             ]
         );
+    }
+
+    #[test]
+    fn rule_keeps_its_engine_until_the_new_one_is_started() {
+        let with_engine = |engine: &str, rules: &str| {
+            settings(&format!(
+                "[[engine.external]]\nname = \"{engine}\"\ncommand = [\"{engine}\"]\n{rules}"
+            ))
+        };
+        let bots =
+            |play: &str| format!("[[rule]]\nmatch = {{ bot = true }}\nplay = {{ {play} }}\n");
+        let people =
+            |play: &str| format!("[[rule]]\nmatch = {{ bot = false }}\nplay = {{ {play} }}\n");
+        let old = with_engine("first", &bots("engine = \"first\", options = { Hash = 1 }"));
+        let renamed = bots("engine = \"second\", options = { Threads = 2 }");
+        let new = with_engine("second", &(renamed + &people("engine = \"second\"")));
+        let adopted = old.with_reloadable(&new);
+        assert_eq!(adopted.rule[0], old.rule[0]);
+        assert_eq!(adopted.rule[1], new.rule[1]);
+        let later: Vec<String> = adopted
+            .changes(&new)
+            .iter()
+            .map(ToString::to_string)
+            .collect();
+        assert_eq!(
+            later,
+            [
+                "engine `first`: is gone",
+                "engine `second`: is new",
+                "rule 1: has changed"
+            ]
+        );
+        // The new rule has no engine yet.
+        let [unknown] = &adopted.unknown_engines()[..] else {
+            panic!("{:?}", adopted.unknown_engines());
+        };
+        assert_eq!(
+            unknown,
+            "there is no engine second; engines are knightwatch, first; until a restart the embedded engine plays instead"
+        );
+        // Nothing is kept if the engine is running.
+        let changed = bots("engine = \"first\", options = { Hash = 2 }");
+        let new = with_engine("first", &changed);
+        assert_eq!(old.with_reloadable(&new).rule, new.rule);
+        assert_eq!(old.with_reloadable(&new).unknown_engines(), [""; 0]);
     }
 }

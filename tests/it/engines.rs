@@ -337,7 +337,10 @@ fn reload_with_a_wrong_option_changes_nothing() {
     assert!(output.status.success(), "{output:?}");
     let no_book = bot.state().with_file_name("no-book.bin");
     fs::write(&no_book, "this is not a book").unwrap();
-    let plain = bot.log();
+    let plain = wait("the reload is logged", || {
+        let log = bot.log();
+        log.contains("reloaded:").then_some(log)
+    });
     for (added, words) in [
         ("options = { Hsh = 4 }\n", "engine own: Knightwatch"),
         ("options = { Hash = 0 }\n", "Hash of Knightwatch"),
@@ -368,6 +371,47 @@ fn reload_with_a_wrong_option_changes_nothing() {
         printed.contains("warning: engine `gone`: cannot start")
             && printed.contains("correct `command` of [[engine.external]]"),
         "{printed}"
+    );
+}
+
+#[test]
+fn rule_keeps_its_engine_until_a_restart_starts_the_new_one() {
+    let site = Site::new([NewUser::bot("Anna")]);
+    let bot = Daemon::start(
+        &site,
+        &format!(
+            "book.enabled = false\n[engine]\nhash_mib = 1\nthreads = 1\n\
+             [[engine.external]]\nname = \"earlier\"\ncommand = [\"{PROGRAM}\", \"uci\"]\n\
+             hash_mib = 1\nthreads = 1\nnodes = 500\n\
+             [[rule]]\nmatch = {{ bot = true }}\nplay = {{ engine = \"earlier\" }}\n"
+        ),
+    );
+    wait("the engine is ready", || {
+        bot.log().contains("is ready").then_some(())
+    });
+    bot.configure(|text| {
+        text.replace("\"earlier\"", "\"renamed\"")
+            + "[[rule]]\nmatch = { bot = false }\nplay = { engine = \"renamed\" }\n"
+    });
+    let output = bot.command("reload").output().unwrap();
+    let printed = String::from_utf8([output.stdout, output.stderr].concat()).unwrap();
+    assert!(output.status.success(), "{printed}");
+    for words in [
+        "not before a restart: rule 1: has changed",
+        "not before a restart: rule: there is no engine renamed",
+        "until a restart the embedded engine plays instead",
+    ] {
+        assert!(printed.contains(words), "{printed}");
+    }
+    site.sim.add_player(random_player(1, 30));
+    let game = site.started(1).remove(0);
+    site.finished(&game.id);
+    let record = record(&site, &bot, &game.id);
+    assert_eq!(
+        record.game.engine.as_deref(),
+        Some("earlier"),
+        "{}",
+        bot.log()
     );
 }
 

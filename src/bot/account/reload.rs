@@ -87,8 +87,9 @@ impl Account {
                 what: "books are asked for, and none were opened at the start".to_owned(),
             });
         }
-        // Books are opened only at the start.
-        later.extend(adopted.unknown_books().into_iter().map(|what| Change {
+        // Books are opened and engines started only at the start.
+        let unknown = [adopted.unknown_books(), adopted.unknown_engines()].concat();
+        later.extend(unknown.into_iter().map(|what| Change {
             key: "rule".to_owned(),
             what,
         }));

@@ -35,6 +35,22 @@ impl Settings {
         let of_rule = |rule| unknown_books(rule, &self.book);
         self.rule.iter().flat_map(of_rule).collect()
     }
+
+    /// The engines of rules that `[[engine.external]]` does not list: a sentence for each. Such rules come from a reload.
+    pub fn unknown_engines(&self) -> Vec<String> {
+        let of_rule = |rule| unknown_engine(rule, &self.engine.external);
+        let sentences = self.rule.iter().flat_map(of_rule);
+        sentences
+            .map(|sentence| {
+                format!("{sentence}; until a restart the embedded engine plays instead")
+            })
+            .collect()
+    }
+
+    /// Returns whether the engine that a rule names is one of these settings.
+    pub(in crate::config) fn starts_engine_of(&self, rule: &Rule) -> bool {
+        unknown_engine(rule, &self.engine.external).is_empty()
+    }
 }
 
 /// An engine that does not exist.
