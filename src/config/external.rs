@@ -166,15 +166,23 @@ impl External {
 }
 
 impl Settings {
-    /// The options that rules set for games of an external engine, by rule.
+    /// The options that rules set for games of an external engine, also those of the accounts; by rule, without repetition.
     pub fn game_options(&self, engine: &str) -> Vec<Vec<(String, String)>> {
         let plays = self.rule.iter().map(|rule| &rule.play);
         let of_engine = plays.filter(|play| {
             let name = play.engine.as_ref().unwrap_or(&self.engine.default);
             name == engine
         });
-        let options = of_engine.filter_map(|play| play.options.as_ref());
-        options.map(option_texts).collect()
+        let here = of_engine.filter_map(|play| play.options.as_ref());
+        let of_accounts = self.account.iter();
+        let of_accounts = of_accounts.flat_map(|account| account.game_options(engine));
+        let mut all: Vec<Vec<(String, String)>> = Vec::new();
+        for options in here.map(option_texts).chain(of_accounts) {
+            if !all.contains(&options) {
+                all.push(options);
+            }
+        }
+        all
     }
 }
 

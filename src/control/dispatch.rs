@@ -163,7 +163,8 @@ impl Dispatcher {
         name.eq_ignore_ascii_case(wanted).then_some(only)
     }
 
-    /// Executes a request for all targets. Succeeds if it succeeds for any.
+    /// Executes a request for all targets. Succeeds if it succeeds for any; a reload only if it succeeds for all, since
+    /// otherwise the operator has to correct something.
     async fn execute_all(&self, targets: &[&Account], request: &Request) -> bot::CommandResult {
         if let ([only], [_]) = (targets, &self.accounts[..]) {
             return request.clone().execute(&only.commands).await;
@@ -176,16 +177,31 @@ impl Dispatcher {
             Request::Reload => stream::iter(results).then(|result| result).collect().await,
             _ => join_all(results).await,
         };
-        let any_done = results.iter().any(Result::is_ok);
+        let by_result = |is_done: bool| -> Vec<&Account> {
+            let results = targets.iter().zip(&results);
+            let these = results.filter(|(_, result)| result.is_ok() == is_done);
+            these.map(|(account, _)| *account).collect()
+        };
+        let (done, failed) = (by_result(true), by_result(false));
+        let is_partial_reload =
+            matches!(request, Request::Reload) && !done.is_empty() && !failed.is_empty();
+        let summary = is_partial_reload.then(|| {
+            let (done, failed) = (names(&done), names(&failed));
+            format!("the reload has failed for {failed}, and has succeeded for {done}")
+        });
+        let is_done = !done.is_empty() && !is_partial_reload;
         let lines = targets.iter().zip(results).map(|(account, result)| {
             let (Ok(text) | Err(CommandError(text))) = result;
             format!("{}: {text}", account.name)
         });
-        let text = lines.collect::<Vec<_>>().join("\n");
-        if any_done {
-            Ok(text)
-        } else {
-            Err(CommandError(text))
+        let text = summary
+            .into_iter()
+            .chain(lines)
+            .collect::<Vec<_>>()
+            .join("\n");
+        match is_done {
+            true => Ok(text),
+            false => Err(CommandError(text)),
         }
     }
 }

@@ -179,15 +179,13 @@ fn reload(
     old: &Settings,
     externals: &[ExternalEngine],
 ) -> Result<Option<Settings>, ReloadError> {
-    let read = Settings::load(sources)?;
+    let mut read = Settings::load(sources)?;
     sources.file.clone_from(&read.file);
-    let mut new = read.reloaded_for(old.name.as_deref());
-    if let Some(new) = &mut new {
-        let warnings = check_resources(new, old, externals);
-        let warnings = warnings.map_err(|error| ReloadError::Resource(error.to_string()))?;
-        new.warnings.extend(warnings);
-    }
-    Ok(new)
+    // Of all accounts, so that none of them adopts settings with a mistake for another one.
+    let warnings = check_resources(&read, old, externals);
+    let warnings = warnings.map_err(|error| ReloadError::Resource(error.to_string()))?;
+    read.warnings.extend(warnings);
+    Ok(read.reloaded_for(old.name.as_deref()))
 }
 
 /// Checks what the program needs at its start and does not have yet: books, and engines with other settings. Returns

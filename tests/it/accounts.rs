@@ -569,6 +569,61 @@ fn accounts_command_names_its_account() {
 }
 
 #[test]
+fn accounts_reload_all_or_name_those_that_have() {
+    const PROGRAM: &str = env!("CARGO_BIN_EXE_knightwatch");
+    let site = site();
+    let config = format!(
+        "{SMALL}[engine]\nhash_mib = 1\nthreads = 1\n\
+         [[engine.external]]\nname = \"own\"\ncommand = [\"{PROGRAM}\", \"uci\"]\n"
+    );
+    let rule = "[[account.rule]]\nplay = { engine = \"own\", options = { Hash = 4 } }\n";
+    let mut bot = start(&site, &config, ["", rule]);
+    // A mistake for one account changes nothing for the other.
+    bot.configure(|text| {
+        let text = text.replace("queue_size = 0", "queue_size = 1");
+        text.replace("Hash = 4", "Hsh = 4")
+    });
+    let why = run_failing_command(&bot, &["reload"]);
+    assert_eq!(
+        why.matches("the settings are unchanged").count(),
+        2,
+        "{why}"
+    );
+    assert_eq!(why.matches("did you mean `Hash`?").count(), 2, "{why}");
+    // Such settings are not good for a start either.
+    let checked = command(&bot, &["check"]);
+    let printed = String::from_utf8_lossy(&checked.stdout).into_owned();
+    assert_eq!(checked.status.code(), Some(78), "{printed}");
+    assert!(
+        printed.contains("own: ") && printed.contains("did you mean `Hash`?"),
+        "{printed}"
+    );
+    bot.stop();
+    bot.restart();
+    assert_eq!(bot.ended().code(), Some(78), "{}", bot.log());
+
+    // Only one of them cannot use these.
+    bot.configure(|text| text.replace("Hsh = 4", "Hash = 4"));
+    bot.restart();
+    wait_online(&bot, 2);
+    run_command(&bot, &["seek", "on", "--account", OTHER_BOT]);
+    bot.configure(|text| {
+        let reserved = "matchmaking.reserved_games = 100\n[engine]\n";
+        text.replace("[engine]\n", reserved)
+    });
+    let why = run_failing_command(&bot, &["reload"]);
+    for words in [
+        format!("the reload has failed for {OTHER_BOT}, and has succeeded for {BOT}"),
+        format!("{BOT}: one setting has changed"),
+        format!("{OTHER_BOT}: the settings are unchanged"),
+    ] {
+        assert!(why.contains(&words), "{why}");
+    }
+    run_command(&bot, &["seek", "off", "--account", OTHER_BOT]);
+    run_command(&bot, &["reload"]);
+}
+
+#[test]
 fn accounts_are_known_to_records_page_and_check() {
     let site = site();
     let bot = start(&site, SMALL, ["", ""]);
