@@ -32,6 +32,10 @@ const QUEUE_CAPACITY: usize = 16_384;
 /// Upper limit of events per transaction.
 const MAX_BATCH: usize = 256;
 
+/// Games whose PGN cannot be written until the others are left for later, so that a file which takes no game of many does
+/// not keep the thread busy.
+const MAX_FAILED_PGN: usize = 100;
+
 /// Without events, PGN files that could not be written are retried at this interval.
 const PGN_RETRY_INTERVAL: Duration = Duration::from_secs(60);
 
@@ -388,23 +392,56 @@ impl Writer {
     }
 }
 
-fn write_pending_pgn(
+/// Writes the PGN of the games that wait for it, also after one whose file cannot be written.
+///
+/// # Errors
+/// The first one.
+pub(super) fn write_pending_pgn(
     db: &Connection,
     files: &PgnFiles,
     server: &str,
 ) -> Result<(), Box<dyn std::error::Error>> {
     let mut statement = db.prepare("SELECT id FROM game WHERE pgn_pending = 1 ORDER BY seq")?;
     let ids = statement.query_map([], |row| row.get::<_, String>(0))?;
+    let mut failures = Vec::new();
     for id in ids.collect::<rusqlite::Result<Vec<_>>>()? {
-        // A database that is locked or full fails before the file is written: a game must not be appended twice.
-        let transaction = Transaction::new_unchecked(db, TransactionBehavior::Immediate)?;
-        transaction.execute("UPDATE game SET pgn_pending = 0 WHERE id = ?1", [&id])?;
-        if let Some(record) = reader::record(&transaction, &id)? {
-            files.write_game(&record, server)?;
+        failures.extend(write_pgn_once(db, &id, files, server)?.err());
+        if failures.len() >= MAX_FAILED_PGN {
+            break;
         }
-        transaction.commit()?;
     }
-    Ok(())
+    match failures.into_iter().next() {
+        Some(first) => Err(first.into()),
+        None => Ok(()),
+    }
+}
+
+/// Writes the PGN of a game that was waiting for it, unless another process with the same records has written it meanwhile.
+/// The inner error is that of the file, after which the game goes on waiting.
+pub(super) fn write_pgn_once(
+    db: &Connection,
+    id: &str,
+    files: &PgnFiles,
+    server: &str,
+) -> rusqlite::Result<io::Result<()>> {
+    // A database that is locked or full fails before the file is written: a game must not be appended twice.
+    let transaction = Transaction::new_unchecked(db, TransactionBehavior::Immediate)?;
+    let taken = "UPDATE game SET pgn_pending = 0 WHERE id = ?1 AND pgn_pending = 1";
+    if transaction.execute(taken, [id])? == 0 {
+        return Ok(Ok(()));
+    }
+    match reader::record(&transaction, id) {
+        Ok(None) => {}
+        Ok(Some(record)) => {
+            if let Err(error) = files.write_game(&record, server) {
+                return Ok(Err(error));
+            }
+        }
+        Err(error) if reader::is_bad_value(&error) => reader::warn_of_bad_row(id, &error),
+        Err(error) => return Err(error),
+    }
+    transaction.commit()?;
+    Ok(Ok(()))
 }
 
 /// Returns whether an error is caused by the event itself, so that a retry would fail as well.

@@ -9,6 +9,7 @@ use rusqlite::Connection;
 use tempfile::TempDir;
 use tokio::sync::watch;
 
+use super::recorder::{write_pending_pgn, write_pgn_once};
 use super::*;
 use crate::chess::Color;
 use crate::events::{
@@ -598,6 +599,68 @@ async fn finished_games_are_written_to_pgn_files() {
         test.finish().await;
         assert_eq!(fs::read_to_string(test.pgn().join(name)).unwrap(), text);
     }
+}
+
+/// A records file with finished games against these opponents, whose PGN is not written yet; the ids are `a`, `b`, ...
+fn pending_pgn(directory: &Path, opponents: &[&str]) -> Connection {
+    let db = open(&directory.join("games.sqlite"), Some(SERVER)).unwrap();
+    for (id, opponent) in ('a'..).zip(opponents) {
+        let id = id.to_string();
+        let start = Event::GameStarted(game_started(&id, Color::White, opponent));
+        let end = game_finished(&id, None, MOVES);
+        for event in [&start, &end] {
+            insert::insert_event(&db, 1_000, event, true).unwrap();
+        }
+    }
+    db
+}
+
+#[test]
+fn pgn_of_a_game_is_written_by_one_of_two_processes() {
+    let home = tempfile::tempdir().unwrap();
+    let files = PgnFiles {
+        directory: home.path().join("pgn"),
+        grouping: Grouping::All,
+        details: Details::ALL,
+    };
+    let first = pending_pgn(home.path(), &["Anna"]);
+    let second = open(&home.path().join("games.sqlite"), Some(SERVER)).unwrap();
+    // Both have read that the game waits for it.
+    for db in [&first, &second] {
+        write_pgn_once(db, "a", &files, SERVER).unwrap().unwrap();
+    }
+    let text = fs::read_to_string(files.directory.join("games.pgn")).unwrap();
+    assert_eq!(text.matches("[Event ").count(), 1, "{text}");
+}
+
+#[test]
+fn pgn_is_written_after_a_game_that_has_none() {
+    let home = tempfile::tempdir().unwrap();
+    let files = PgnFiles {
+        directory: home.path().join("pgn"),
+        grouping: Grouping::Opponent,
+        details: Details::ALL,
+    };
+    let db = pending_pgn(home.path(), &["Anna", "Bert", "Cleo"]);
+    let obstacle = files.directory.join("Anna.pgn");
+    fs::create_dir_all(&obstacle).unwrap();
+    let damage = "UPDATE game SET account_rating = -1 WHERE id = 'b'";
+    db.execute(damage, []).unwrap();
+    let pending = || -> Vec<String> {
+        let sql = "SELECT id FROM game WHERE pgn_pending = 1";
+        let mut statement = db.prepare(sql).unwrap();
+        let ids = statement.query_map([], |row| row.get(0)).unwrap();
+        ids.collect::<rusqlite::Result<_>>().unwrap()
+    };
+    let error = write_pending_pgn(&db, &files, SERVER).unwrap_err();
+    assert!(error.to_string().contains("directory"), "{error}");
+    assert!(files.directory.join("Cleo.pgn").is_file());
+    assert!(!files.directory.join("Bert.pgn").exists());
+    assert_eq!(pending(), ["a"]);
+    fs::remove_dir(&obstacle).unwrap();
+    write_pending_pgn(&db, &files, SERVER).unwrap();
+    assert!(obstacle.is_file());
+    assert_eq!(pending(), [""; 0]);
 }
 
 #[test]
