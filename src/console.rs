@@ -501,6 +501,7 @@ mod tests {
             result: result.to_owned(),
             plies: 4,
             moves: "e2e4 e7e5 g1f3 b8c6".to_owned(),
+            observed: true,
         })
     }
 

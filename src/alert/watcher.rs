@@ -394,6 +394,7 @@ mod tests {
             result: "*".to_owned(),
             plies: 3,
             moves: String::new(),
+            observed: true,
         })
     }
 

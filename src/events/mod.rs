@@ -525,6 +525,8 @@ pub struct GameFinished {
     pub plies: u32,
     /// All moves in UCI, separated by spaces, for subscribers that missed some.
     pub moves: String,
+    /// The bot was running when the game ended. Otherwise the time of the end is not known.
+    pub observed: bool,
 }
 
 impl GameFinished {

@@ -27,6 +27,7 @@ fn finished(ours: Color, status: &str, winner: Option<Color>, result: &str) -> E
         result: result.to_owned(),
         plies: 40,
         moves: String::new(),
+        observed: true,
     })
 }
 

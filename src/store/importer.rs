@@ -126,6 +126,7 @@ fn add(db: &Connection, game: &ImportedGame) -> rusqlite::Result<bool> {
         result: game.result.clone(),
         plies: game.moves.len() as u32,
         moves: String::new(),
+        observed: true,
     };
     insert::finish_game(db, game.finished.unwrap_or(0), &end, false)?;
     Ok(true)

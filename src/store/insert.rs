@@ -24,6 +24,9 @@ const NOTE_RETENTION: Duration = Duration::from_secs(30 * DAY);
 /// Plies that identify an opening.
 const OPENING_PLIES: usize = 4;
 
+/// The kind of the note at a game whose end was not observed. The game was over by then.
+pub(super) const ENDED_AWAY: &str = "ended-away";
+
 /// Returns whether an event is recorded.
 pub(super) fn is_recorded(event: &Event) -> bool {
     match event {
@@ -113,7 +116,7 @@ pub(super) fn insert_game(db: &Connection, at: i64, start: &GameStarted) -> Resu
     if start.plies == 0 {
         // A restarted simulator reuses game ids.
         db.execute(
-            "DELETE FROM game WHERE id = ?1 AND finished IS NOT NULL",
+            "DELETE FROM game WHERE id = ?1 AND status IS NOT NULL",
             [&start.game],
         )?;
     }
@@ -319,7 +322,7 @@ pub(super) fn finish_game(
          WHERE seq = ?1",
         params![
             game,
-            at,
+            end.observed.then_some(at),
             end.status,
             end.result,
             points,
@@ -329,7 +332,10 @@ pub(super) fn finish_game(
             write_pgn && !moves.is_empty(),
         ],
     )?;
-    Ok(())
+    if end.observed {
+        return Ok(());
+    }
+    insert_note(db, at, Some(&end.game), ENDED_AWAY, &end.status)
 }
 
 /// The recorded moves with their plies.

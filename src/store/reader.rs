@@ -12,6 +12,7 @@ use serde::Serialize;
 use tracing::warn;
 
 use super::filter::{Conditions, Filter, Order, Outcome, Page};
+use super::insert::ENDED_AWAY;
 use super::{BUSY_TIMEOUT, Error, migrate_unused, schema};
 use crate::chess::Position;
 use crate::events::{Color, Player, TimeControl};
@@ -343,13 +344,27 @@ impl Reader {
 /// Our rating change in a rated game: the difference to the rating at the start of the next game of the same kind. `None`
 /// if another game of the kind was running at the same time.
 fn rating_change(db: &Connection, game: &Game) -> rusqlite::Result<Option<i64>> {
-    let (rating, started) = (game.account.rating, game.started);
-    let (Some(rating), Some(started), Some(finished)) = (rating, started, game.finished) else {
+    let (Some(rating), Some(started)) = (game.account.rating, game.started) else {
         return Ok(None);
     };
     if !game.rated {
         return Ok(None);
     }
+    // Time by which a game was over.
+    let over = format!(
+        "coalesce(finished, (SELECT min(at) FROM note WHERE note.game = game.seq AND kind = '{ENDED_AWAY}'))"
+    );
+    let over_by = match game.finished {
+        Some(finished) => Some(finished),
+        None => {
+            let sql = format!("SELECT {over} FROM game WHERE id = ?1");
+            let found = db.query_row(&sql, [&game.id], |row| row.get(0));
+            found.optional()?.flatten()
+        }
+    };
+    let Some(over_by) = over_by else {
+        return Ok(None);
+    };
     let kind = match game.variant.as_str() {
         "standard" => &game.speed,
         variant => variant,
@@ -364,7 +379,7 @@ fn rating_change(db: &Connection, game: &Game) -> rusqlite::Result<Option<i64>> 
     let next = next.query_row((name, started, kind), |row| {
         Ok((row.get::<_, i64>(0)?, row.get::<_, i64>(1)?))
     });
-    let Some((_, after)) = next.optional()?.filter(|(then, _)| finished <= *then) else {
+    let Some((_, after)) = next.optional()?.filter(|(then, _)| over_by <= *then) else {
         return Ok(None);
     };
     let may_be_running = match game.speed.as_str() {
@@ -376,8 +391,8 @@ fn rating_change(db: &Connection, game: &Game) -> rusqlite::Result<Option<i64>> 
          SELECT 1 FROM (
              SELECT * FROM game WHERE account = ?1 AND started <= ?2 AND {may_be_running}
              ORDER BY started DESC LIMIT {MAX_NEIGHBOR_GAMES}
-         )
-         WHERE id <> ?4 AND rated = 1 AND {RATING_KIND} = ?3 AND coalesce(finished, ?2 + 1) > ?2
+         ) AS game
+         WHERE id <> ?4 AND rated = 1 AND {RATING_KIND} = ?3 AND coalesce({over}, ?2 + 1) > ?2
      )"
     );
     let mut concurrent = db.prepare(&sql)?;

@@ -136,6 +136,7 @@ pub(super) fn finished_event(game: &store::Game, status: &str) -> events::GameFi
         result: score,
         plies: game.plies,
         moves: String::new(),
+        observed: game.finished.is_some(),
     }
 }
 

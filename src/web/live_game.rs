@@ -596,6 +596,7 @@ mod tests {
             result: "1-0".to_owned(),
             plies: 5,
             moves: "e2e4 e7e5 g1f3 b8c6 f1b5".to_owned(),
+            observed: true,
         };
         live.finish(&end, 60_000);
         assert_eq!(live.view.moves.len(), 5);

@@ -49,6 +49,10 @@ impl Account {
         let request = async move {
             for id in missed {
                 if let Some(end) = fetch_result(&client, &me, &id).await {
+                    let end = GameFinished {
+                        observed: false,
+                        ..end
+                    };
                     info!(game = %id, "ended while we were away: {} ({})", end.result, end.reason(None));
                     events.send(Event::GameFinished(end));
                 }

@@ -92,6 +92,7 @@ pub(in crate::bot) fn game_finished(
         result: result(status, winner).into(),
         plies: moves.split_whitespace().count() as u32,
         moves,
+        observed: true,
     }
 }
 

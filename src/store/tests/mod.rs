@@ -178,6 +178,7 @@ fn game_finished(id: &str, winner: Option<Color>, moves: &str) -> Event {
         result: result.to_owned(),
         plies: moves.split(' ').count() as u32,
         moves: moves.to_owned(),
+        observed: true,
     })
 }
 

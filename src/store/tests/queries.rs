@@ -47,6 +47,7 @@ impl TestRecords {
                 result: "*".to_owned(),
                 plies: 0,
                 moves: String::new(),
+                observed: true,
             }),
             _ => game_finished(&id, winner, MOVES),
         };
@@ -490,6 +491,51 @@ fn rating_change_follows_from_next_game() {
     let sql = format!("UPDATE game SET finished = {} WHERE id = '1'", 6 * DAY_MS);
     records.db.execute(&sql, []).unwrap();
     assert_eq!(changes(&records)[4], None);
+}
+
+#[test]
+fn rating_change_of_a_game_that_ended_while_the_bot_was_away() {
+    let mut records = TestRecords::new();
+    for rating in [2000, 1990, 1995] {
+        let mut start = game_started("", Color::White, "Anna");
+        start.white.rating = Some(rating);
+        records.add(start, Outcome::Open);
+    }
+    let end = |id: &str, observed, at| {
+        let Event::GameFinished(end) = game_finished(id, Some(Color::Black), MOVES) else {
+            unreachable!("the event is the end of a game");
+        };
+        let end = Event::GameFinished(GameFinished { observed, ..end });
+        insert::insert_event(&records.db, at, &end, false).unwrap();
+    };
+    let change = |id: &str| {
+        let reader = records.reader();
+        let game = reader.record(id).unwrap().unwrap().game;
+        (game.finished, reader.rating_change(&game).unwrap())
+    };
+    // The results are read before and after the start of the next game. Days after its start a game with a clock is over.
+    end("1", false, 2 * DAY_MS - 1);
+    end("2", false, 3 * DAY_MS + 1);
+    assert_eq!(change("1"), (None, Some(-10)));
+    assert_eq!(change("2"), (None, None));
+    assert_eq!(
+        records.reader().unfinished_games("Knightwatch").unwrap(),
+        ["3"]
+    );
+    end("3", true, 3 * DAY_MS + 2);
+    assert_eq!(change("3"), (Some(3 * DAY_MS + 2), None));
+    // A game of correspondence was running at the start of the next one, if it may have been.
+    let speed = "UPDATE game SET speed = 'correspondence'";
+    records.db.execute(speed, []).unwrap();
+    assert_eq!(change("1"), (None, Some(-10)));
+    let later = format!("UPDATE note SET at = {} WHERE game = 1", 9 * DAY_MS);
+    records.db.execute(&later, []).unwrap();
+    let observed = "UPDATE game SET finished = started + 1 WHERE id = '2'";
+    records.db.execute(observed, []).unwrap();
+    assert_eq!(change("2").1, None);
+    let earlier = format!("UPDATE note SET at = {} WHERE game = 1", 2 * DAY_MS - 1);
+    records.db.execute(&earlier, []).unwrap();
+    assert_eq!(change("2").1, Some(5));
 }
 
 #[test]

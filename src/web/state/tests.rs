@@ -46,6 +46,7 @@ fn finished(id: &str) -> Event {
         result: "0-1".to_owned(),
         plies: 0,
         moves: String::new(),
+        observed: true,
     })
 }
 
