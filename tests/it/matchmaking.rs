@@ -106,6 +106,20 @@ fn matchmaking_idle_bot_plays_pair_then_waits() {
 }
 
 #[test]
+fn matchmaking_names_what_cannot_be_read() {
+    let site = Site::new([silent_bot("Rival")]);
+    let broken = FaultRule::on(Endpoint::UsersStatus, Fault::html(502)).from_user(BOT);
+    site.sim.faults().add(broken.times(usize::MAX));
+    let bot = Daemon::start(&site, EAGER);
+    wait_until_idle(
+        &bot,
+        "the online status of the chosen opponents cannot be read",
+    );
+    let lists = "the list of online bots cannot be read";
+    assert!(!bot.log().contains(lists), "{}", bot.log());
+}
+
+#[test]
 fn matchmaking_decline_survives_restart() {
     let site = Site::new([]);
     site.sim.add_player(declining_bot("Grump", &["later"]));

@@ -193,7 +193,7 @@ impl Account {
                 info!(
                     "cannot read the online status of the chosen opponents; trying again later: {failure}"
                 );
-                self.matchmaking.on_online_bots(None);
+                self.matchmaking.on_status_unreadable();
             }
         }
     }

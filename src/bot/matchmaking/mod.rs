@@ -399,6 +399,15 @@ impl Matchmaking {
         }
     }
 
+    /// The online status of the chosen users cannot be read.
+    pub(super) fn on_status_unreadable(&mut self) {
+        self.state = State::Idle;
+        self.back_off(
+            BACKOFF_AFTER_FAILURE,
+            "the online status of the chosen opponents cannot be read",
+        );
+    }
+
     /// None of the chosen users could be challenged.
     pub(super) fn on_nobody_available(&mut self) {
         self.state = State::Idle;
