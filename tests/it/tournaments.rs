@@ -205,6 +205,25 @@ fn arena_refusal_reason_is_reported() {
 }
 
 #[test]
+fn arena_that_allows_bots_later_is_joined() {
+    let site = Site::with(SimOptions {
+        users: vec![NewUser::bot(BOT), NewUser::bot("Ann")],
+        speed: 10.0,
+        ..SimOptions::default()
+    });
+    site.sim.add_arena(&arena(36_000)).unwrap();
+    let mut page = arena_page(&site);
+    page.as_object_mut().unwrap().remove("botsAllowed").unwrap();
+    let without_bots = Fault::json(200, &page.to_string());
+    let rule = FaultRule::on(Endpoint::ArenaShow, without_bots).from_user(BOT);
+    site.sim.faults().add(rule.times(2));
+    let bot = Daemon::start_with(&site, ONE, &["--time-scale", "10"]);
+    wait("the bot is in the arena", || is_joined(&site).then_some(()));
+    let reason = "not joining Friday Arena: it does not allow bots";
+    assert_eq!(bot.log().matches(reason).count(), 1, "{}", bot.log());
+}
+
+#[test]
 fn arena_refusal_leaves_joins_for_others() {
     let site = Site::with(SimOptions {
         users: vec![NewUser::bot(BOT), NewUser::bot("Ann")],

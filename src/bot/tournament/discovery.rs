@@ -1,13 +1,14 @@
 //! Discovery of arenas that the operator has not named: in the calendars of their teams and, if configured, in the
 //! list of the whole site.
 //!
-//! No list says whether bots may take part, so the page of each suitable arena is read once. At most
-//! `tournaments.concurrency` arenas whose times overlap are joined, those that the operator has named included, and none
-//! before the quota has room for it ([`JoinRequest`](crate::bot::account::quota::JoinRequest)).
+//! No list says whether bots may take part, so the page of each suitable arena is read, and again from time to time
+//! while it allows none. At most `tournaments.concurrency` arenas whose times overlap are joined, those that the
+//! operator has named included, and none before the quota has room for it
+//! ([`JoinRequest`](crate::bot::account::quota::JoinRequest)).
 
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tokio::sync::{mpsc, watch};
 use tracing::{info, warn};
@@ -28,6 +29,10 @@ const REQUEST_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Arena pages read at most in one scan.
 const MAX_LOOKUPS: usize = 20;
+
+/// Time after which the page of an arena that does not allow bots is read again: its organizer may allow them until it
+/// starts.
+const NO_BOTS_MAX_AGE: Duration = Duration::from_secs(30 * 60);
 
 /// Time limit for the tasks of new arenas to read their pages. Until then it is not known when these arenas take place.
 const PERIODS_TIMEOUT: Duration = Duration::from_secs(30);
@@ -52,14 +57,26 @@ pub(super) struct Discovery {
     left: watch::Receiver<HashSet<ArenaId>>,
     /// Arenas found here.
     found: HashSet<ArenaId>,
-    /// Whether bots may take part, for the pages read so far.
-    allows_bots: HashMap<ArenaId, bool>,
+    without_bots: WithoutBots,
     /// Teams of the account.
     members: HashSet<String>,
     /// Teams that the account is not in, for which the reason was logged.
     reported_teams: HashSet<String>,
     /// Teams that have been asked to take the account.
     asked_teams: HashSet<String>,
+}
+
+/// Arenas that do not allow bots, and when their pages were read.
+#[derive(Default)]
+struct WithoutBots(HashMap<ArenaId, Instant>);
+
+impl WithoutBots {
+    /// Forgets arenas that are not listed, and those whose pages are to be read again.
+    fn retain_current(&mut self, listed: &HashSet<&ArenaId>, now: Instant) {
+        let is_recent = |at: Instant| now.saturating_duration_since(at) < NO_BOTS_MAX_AGE;
+        self.0
+            .retain(|id, read_at| listed.contains(id) && is_recent(*read_at));
+    }
 }
 
 impl Discovery {
@@ -75,7 +92,7 @@ impl Discovery {
             joined_arenas,
             left,
             found: HashSet::new(),
-            allows_bots: HashMap::new(),
+            without_bots: WithoutBots::default(),
             members: HashSet::new(),
             reported_teams: HashSet::new(),
             asked_teams: HashSet::new(),
@@ -143,13 +160,16 @@ impl Discovery {
         let left = self.left.borrow().clone();
         candidates.retain(|one| one.is_joinable(wanted, now) && !left.contains(&one.arena.id));
         let listed: HashSet<&ArenaId> = candidates.iter().map(|one| &one.arena.id).collect();
-        self.allows_bots.retain(|id, _| listed.contains(id));
+        self.without_bots.retain_current(&listed, clock::now());
         self.found.retain(|id| listed.contains(id));
         candidates.sort_by_key(|candidate| candidate.arena.starts_at);
         let mut lookups = 0;
         for candidate in candidates {
             let (arena, id) = (&candidate.arena, &candidate.arena.id);
-            if joined_arenas.contains_key(id) || self.found.contains(id) {
+            if joined_arenas.contains_key(id)
+                || self.found.contains(id)
+                || self.without_bots.0.contains_key(id)
+            {
                 continue;
             }
             if taken
@@ -160,23 +180,21 @@ impl Discovery {
             {
                 continue;
             }
-            if !self.allows_bots.contains_key(id) {
-                if lookups == MAX_LOOKUPS {
-                    break;
-                }
-                lookups += 1;
-                clock::sleep(REQUEST_INTERVAL).await;
-                let allows_bots = match self.ctx.client.arena(id).await {
-                    Ok(page) => page.bots_allowed,
-                    Err(failure) if failure.is_not_found() => false,
-                    Err(failure) => {
-                        info!(arena = %id, "cannot read {}: {failure}", arena.name);
-                        continue;
-                    }
-                };
-                self.allows_bots.insert(id.clone(), allows_bots);
+            if lookups == MAX_LOOKUPS {
+                break;
             }
-            if self.allows_bots.get(id) != Some(&true) {
+            lookups += 1;
+            clock::sleep(REQUEST_INTERVAL).await;
+            let allows_bots = match self.ctx.client.arena(id).await {
+                Ok(page) => page.bots_allowed,
+                Err(failure) if failure.is_not_found() => false,
+                Err(failure) => {
+                    info!(arena = %id, "cannot read {}: {failure}", arena.name);
+                    continue;
+                }
+            };
+            if !allows_bots {
+                self.without_bots.0.insert(id.clone(), clock::now());
                 continue;
             }
             let joining = candidate.joining(wanted);
@@ -400,6 +418,24 @@ mod tests {
         let closed: &dyn Fn(&mut ListedArena) = &|arena| arena.team = Some("ours".to_owned());
         assert!(!fits(closed, None, ""));
         assert!(fits(closed, Some("ours"), ""));
+    }
+
+    #[test]
+    fn discovery_reads_pages_without_bots_again() {
+        let ids: [ArenaId; 2] = ["friday01", "friday02"].map(|id| id.parse().unwrap());
+        let read_at = Instant::now();
+        let mut without_bots = WithoutBots::default();
+        let mut is_known_after = |minutes: u64, listed: &[ArenaId]| {
+            let now = read_at + Duration::from_secs(60 * minutes);
+            without_bots
+                .0
+                .extend(ids.iter().cloned().map(|id| (id, read_at)));
+            without_bots.retain_current(&listed.iter().collect(), now);
+            ids.each_ref().map(|id| without_bots.0.contains_key(id))
+        };
+        assert_eq!(is_known_after(29, &ids), [true, true]);
+        assert_eq!(is_known_after(29, &ids[..1]), [true, false]);
+        assert_eq!(is_known_after(30, &ids), [false, false]);
     }
 
     #[test]

@@ -22,7 +22,7 @@ use crate::lichess::Error;
 use crate::lichess::model::{Arena, ArenaId};
 use crate::lichess::retry::{self, RequestKind, Retry};
 use crate::plural;
-use refusal::{JoinRefusal, REFUSED_POLL_INTERVAL};
+use refusal::{JoinRefusal, REFUSED_POLL_INTERVAL, refused_poll_interval};
 
 /// Time until a withdrawal that has failed is repeated.
 const WITHDRAWAL_INTERVAL: Duration = Duration::from_secs(60);
@@ -46,6 +46,9 @@ const UNNAMED_PAUSE_WAIT: Duration = Duration::from_secs(10);
 /// Wait before rejoining after the second withdrawal that was not ours; grows by as much with each further one.
 const REJOIN_STEP: Duration = Duration::from_secs(30);
 
+/// Reason why the account does not take part.
+const NO_BOTS: &str = "it does not allow bots";
+
 /// Part of Lichess's message when too many arenas were joined.
 const TOO_MANY_JOINS_TEXT: &str = "joining too many tournaments";
 
@@ -58,6 +61,8 @@ enum Action {
     /// Poll again after this time.
     Wait(Duration),
     Join,
+    /// Bots are not allowed yet: poll again after this time.
+    AwaitBots(Duration),
     /// The arena is over.
     Done,
     /// The account cannot take part, for this reason.
@@ -81,6 +86,8 @@ struct Observations {
     withdrawn: u32,
     /// The account was seen as a player since the last join.
     seen: bool,
+    /// It was logged that the arena does not allow bots.
+    no_bots: bool,
 }
 
 /// Decides what to do.
@@ -89,7 +96,10 @@ fn next_action(arena: &Arena, observations: &mut Observations) -> Action {
         return Action::Done;
     }
     if !arena.bots_allowed {
-        return Action::Reject("it does not allow bots".to_owned());
+        return match arena.starts_in {
+            Some(left) => Action::AwaitBots(refused_poll_interval(left)),
+            None => Action::Reject(NO_BOTS.to_owned()),
+        };
     }
     if arena.variant.rules().is_none() {
         return Action::Reject(format!("we do not play {}", arena.variant));
@@ -387,6 +397,10 @@ impl ArenaTask {
                 Some(wait)
             }
             Action::Join => self.join(&arena).await,
+            Action::AwaitBots(wait) => {
+                self.await_bots(&arena);
+                Some(wait)
+            }
             Action::Done => {
                 self.report_result(&arena).await;
                 None
@@ -398,6 +412,21 @@ impl ArenaTask {
                 None
             }
         }
+    }
+
+    /// Reports that the arena does not allow bots. Its organizer may allow them until it starts.
+    fn await_bots(&mut self, arena: &Arena) {
+        let (id, name) = (&arena.id, &arena.name);
+        if !std::mem::replace(&mut self.observations.no_bots, true) {
+            warn!(arena = %id, "not joining {name}: {NO_BOTS}; looking again every minute until it starts");
+        }
+        self.respond(Ok(format!(
+            "not joining {name} yet: {NO_BOTS}; looking again until it starts"
+        )));
+        self.publish(
+            arena,
+            format!("not joining yet, looking again until it starts: {NO_BOTS}"),
+        );
     }
 
     async fn join(&mut self, arena: &Arena) -> Option<Duration> {
@@ -504,7 +533,7 @@ impl ArenaTask {
                     "{name} refuses us; trying again until it starts: {why}"
                 )));
                 self.publish(arena, format!("refuses us; trying again: {why}"));
-                Some(REFUSED_POLL_INTERVAL.min(left + Duration::from_secs(1)))
+                Some(refused_poll_interval(left))
             }
         }
     }

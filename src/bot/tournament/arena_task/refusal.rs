@@ -11,6 +11,12 @@ use crate::seconds::HOUR;
 /// the reasons on its page, or the arguments of the join, have changed.
 pub(super) const REFUSED_POLL_INTERVAL: Duration = Duration::from_secs(60);
 
+/// Interval between polls of an arena that refuses the account and starts after this time. The last poll is at the
+/// start.
+pub(super) fn refused_poll_interval(starts_in: Duration) -> Duration {
+    REFUSED_POLL_INTERVAL.min(starts_in + Duration::from_secs(1))
+}
+
 /// Waits before an unchanged arena is joined again: its password may have changed. They grow, since Lichess counts
 /// refused joins too.
 const REJOIN_BACKOFF: Backoff = Backoff::new(Duration::from_secs(600), Duration::from_secs(HOUR));
@@ -39,8 +45,7 @@ impl JoinRefusal {
         let starts_in = arena.starts_in?;
         let same = self.reasons == arena.unmet_requirements && self.joining == *joining;
         let left = self.again.saturating_duration_since(now);
-        let start = starts_in + Duration::from_secs(1);
-        (same && !left.is_zero()).then(|| REFUSED_POLL_INTERVAL.min(left).min(start))
+        (same && !left.is_zero()).then(|| refused_poll_interval(starts_in).min(left))
     }
 
     /// State after another refusal.

@@ -40,8 +40,20 @@ fn arena_state_decides_action() {
         bots_allowed: false,
         ..arena()
     };
+    // Its organizer may allow bots until it starts.
+    for (starts_in, wait) in [(600, 60), (20, 21)] {
+        let planned = Arena {
+            starts_in: Some(seconds(starts_in)),
+            ..humans.clone()
+        };
+        assert_eq!(step(planned), Action::AwaitBots(seconds(wait)));
+    }
+    let begun = Arena {
+        starts_in: None,
+        ..humans
+    };
     assert_eq!(
-        step(humans),
+        step(begun),
         Action::Reject("it does not allow bots".to_owned())
     );
     let unheard_of = Arena {
