@@ -251,6 +251,15 @@ impl Error {
         self.lichess_code() == Some(403)
     }
 
+    /// Returns whether Lichess itself refuses the request for good: a 4xx that does not come from a limit.
+    pub fn is_refusal(&self) -> bool {
+        self.lichess_error().is_some_and(|response| {
+            (400..500).contains(&response.code)
+                && response.code != 429
+                && !response.is_bot_day_limit()
+        })
+    }
+
     /// Returns whether the status is 429.
     pub fn is_rate_limited(&self) -> bool {
         self.code() == Some(429)
@@ -379,6 +388,21 @@ mod tests {
         assert!(Error::Status(ErrorResponse::read(401, None, body)).is_unauthorized());
         let limit = br#"{"ratelimit":{"key":"x","seconds":86400}}"#;
         assert_eq!(ErrorResponse::read(429, None, limit).requested_wait(), None);
+    }
+
+    #[test]
+    fn refusal_is_neither_limit_nor_outage() {
+        let is_refusal = |code, body: &str| {
+            Error::Status(ErrorResponse::read(code, None, body.as_bytes())).is_refusal()
+        };
+        let error = r#"{"error":"no"}"#;
+        for (code, expected) in [(400, true), (404, true), (429, false), (503, false)] {
+            assert_eq!(is_refusal(code, error), expected, "{code}");
+            assert!(!is_refusal(code, "<html></html>"), "{code}");
+        }
+        let day_limit = r#"{"error":"100 games","ratelimit":{"key":"bot.vsBot.day","seconds":9}}"#;
+        assert!(!is_refusal(400, day_limit));
+        assert!(!Error::Timeout(Duration::from_secs(2)).is_refusal());
     }
 
     #[test]

@@ -18,11 +18,11 @@ use crate::bot::policy::{
 use crate::bot::retries::{with_retries, with_retries_within};
 use crate::clock;
 use crate::events::{self, Decision};
-use crate::lichess::Error as Failure;
 use crate::lichess::model::{
     Challenge, ChallengeId, Compat, DeclineReason, GameInfo, User, Username,
 };
 use crate::lichess::retry::RequestKind;
+use crate::lichess::{Error as Failure, ErrorResponse};
 use crate::seconds::DAY;
 
 /// Accept requests in flight at once. Declines do not delay them.
@@ -87,9 +87,10 @@ impl IncomingChallenges {
         known.map(|known| known.apply_to(input)).is_some()
     }
 
-    /// Our answer has failed. Unless Lichess itself has refused it, the challenge is evaluated again when a list names it.
+    /// Our answer has failed. Unless Lichess has refused it for good, the challenge is evaluated again when a list
+    /// names it.
     fn on_answer_failed(&mut self, id: &ChallengeId, failure: &Failure) {
-        if failure.lichess_error().is_none() {
+        if !failure.is_refusal() {
             self.forget(id);
         }
     }
@@ -127,9 +128,11 @@ impl Account {
         if from.as_ref() == Some(me) || to.is_some_and(|to| to != me) {
             return self.on_own_challenge(challenge);
         }
-        if self.incoming.seen.contains(&challenge.id) || self.games.is_running(&challenge.id) {
+        if self.incoming.seen.contains(&challenge.id) || self.games.is_known(&challenge.id) {
             return;
         }
+        // It is still open, so an accept of it has failed, and must not count against it.
+        self.release_challenge(&challenge.id);
         if let Some(from) = &from {
             self.on_opponent_challenge(from);
         }
@@ -177,7 +180,7 @@ impl Account {
             let id = incoming.challenge.id.clone();
             if !self.games.slots.renew(&id, clock::now()) {
                 drop(permit);
-                self.release_challenge(&incoming.challenge);
+                self.release_challenge(&incoming.challenge.id);
                 self.answer_challenge(incoming, false);
                 continue;
             }
@@ -252,6 +255,10 @@ impl Account {
             ChallengeAnswer::Decline(reason) => self.decline(challenge, reason, assessment.reason),
             ChallengeAnswer::Wait => {
                 if !is_queued {
+                    // A list says whether this rematch is a challenge whose sender may leave without an event.
+                    if challenge.rematch_of.is_some() {
+                        self.request_challenges();
+                    }
                     info!(name: "challenge_queued", challenge = %challenge.id, "{} is queued: {}", describe(challenge), assessment.reason);
                     self.publish_challenge(challenge, Decision::Queued, assessment.reason);
                 }
@@ -327,7 +334,7 @@ impl Account {
         }) = oldest
         {
             info!(challenge = %oldest.id, "not accepting the challenge: too many are being accepted");
-            self.release_challenge(&oldest);
+            self.release_challenge(&oldest.id);
             self.incoming.forget(&oldest.id);
             self.publish_challenge(&oldest, Decision::Dropped, "too many at once".to_owned());
         }
@@ -344,9 +351,11 @@ impl Account {
         let challenge = &incoming.challenge;
         info!(challenge = %challenge.id, "cannot accept: {failure}");
         let is_paused = failure.is_rate_limited() || matches!(failure, Failure::Paused(..));
-        if is_paused && !may_have_worked {
-            self.release_challenge(challenge);
-            let is_bot_day_limit = self.note_bot_game_limit(&failure);
+        let response = failure.error_response();
+        let is_bot_day_limit = response.is_some_and(ErrorResponse::is_bot_day_limit);
+        if (is_paused || is_bot_day_limit) && !may_have_worked {
+            self.release_challenge(&challenge.id);
+            self.note_bot_game_limit(&failure);
             // When the pause is over, its slot may be taken.
             if !is_bot_day_limit && self.is_answering_paused() {
                 return self.answer_challenge(incoming, false);
@@ -356,7 +365,7 @@ impl Account {
         }
         // If it has worked, the game takes its slot. Otherwise the challenge is evaluated again when a list names it.
         if !may_have_worked && !self.games.is_known(&challenge.id) {
-            self.release_challenge(challenge);
+            self.release_challenge(&challenge.id);
         }
         self.incoming.on_answer_failed(&challenge.id, &failure);
         self.publish_challenge(challenge, Decision::Dropped, failure.to_string());
@@ -369,10 +378,20 @@ impl Account {
     }
 
     /// Releases the slot and the log entry of a challenge that does not become a game.
-    fn release_challenge(&mut self, challenge: &Challenge) {
-        self.games.slots.release(&challenge.id);
-        if self.state.accepted_log.remove(&challenge.id) {
+    fn release_challenge(&mut self, id: &ChallengeId) {
+        self.games.slots.release(id);
+        if self.state.accepted_log.remove(id) {
             self.save(StateFile::Accepted);
+        }
+    }
+
+    /// Releases accepted challenges that have become no game in time, after a list of games that was requested then and
+    /// has been compared with ours.
+    pub(super) fn release_expired(&mut self, requested_at: Instant) {
+        for id in self.games.slots.take_expired(requested_at) {
+            if !self.games.is_known(&id) {
+                self.release_challenge(&id);
+            }
         }
     }
 
@@ -397,14 +416,14 @@ impl Account {
             .remove_first(|incoming| incoming.challenge.id == *id);
         let accepts = &mut self.incoming.accepts;
         if let Some(incoming) = accepts.remove_first(|other| other.challenge.id == *id) {
-            self.release_challenge(&incoming.challenge);
+            self.release_challenge(&incoming.challenge.id);
             self.report_withdrawn(&incoming.challenge);
         }
         if let Some(incoming) = self.incoming.queue.remove(id) {
             self.report_withdrawn(&incoming.challenge);
         }
         if !self.games.is_known(id) {
-            self.games.slots.release(id);
+            self.release_challenge(id);
         }
     }
 
@@ -471,7 +490,10 @@ impl Account {
         let now = clock::now();
         let list = list.into_iter().map(Box::new);
         let mut list: Vec<_> = list
-            .map(|challenge| IncomingChallenge::new(challenge, None, now))
+            .map(|challenge| IncomingChallenge {
+                listed: true,
+                ..IncomingChallenge::new(challenge, None, now)
+            })
             .collect();
         list.sort_by_key(|incoming| policy::rank(&self.ctx.settings, &incoming.input));
         for incoming in list {

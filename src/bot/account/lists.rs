@@ -28,6 +28,8 @@ pub(super) struct ListRequests {
     /// When the list of games was last requested, and how many requests in a row have failed.
     games_requested_at: Instant,
     failures: u32,
+    /// The last request for the list of challenges has failed.
+    challenges_failed: bool,
 }
 
 impl ListRequests {
@@ -39,6 +41,7 @@ impl ListRequests {
             listed_once: false,
             games_requested_at: clock::now(),
             failures: 0,
+            challenges_failed: false,
         }
     }
 
@@ -103,6 +106,10 @@ impl Account {
         self.background
             .spawn(request, |account, (requested_at, list)| {
                 account.on_challenges_request_done();
+                let failed_before = std::mem::replace(
+                    &mut account.connection.lists.challenges_failed,
+                    list.is_err(),
+                );
                 match list {
                     Ok(list) => {
                         account.find_lost_challenges(&list.outgoing);
@@ -111,8 +118,11 @@ impl Account {
                     }
                     Err(failure) => {
                         info!("cannot read the list of challenges: {failure}");
-                        // The token lacks the scope, so the queue is served without the list.
-                        if failure.is_forbidden() {
+                        // The token lacks the scope, or there will be no list for a while: the queue is served without
+                        // it.
+                        let is_paused =
+                            failure.is_rate_limited() || matches!(failure, Failure::Paused(..));
+                        if failed_before || is_paused || failure.is_forbidden() {
                             account.reassess_queue();
                         }
                     }

@@ -126,9 +126,10 @@ impl OutgoingChallenges {
     /// Keeps a challenge that could not be canceled for another attempt, unless Lichess has refused it for good.
     pub(super) fn keep_uncanceled(&mut self, uncanceled: Uncanceled, failure: &Failure) {
         let id = &uncanceled.challenge.id;
-        let code = failure.lichess_code();
-        let is_final = code.is_some_and(|code| (400..500).contains(&code) && code != 429);
-        if is_final || uncanceled.until < clock::now() || self.uncanceled.len() == MAX_UNCANCELED {
+        if failure.is_refusal()
+            || uncanceled.until < clock::now()
+            || self.uncanceled.len() == MAX_UNCANCELED
+        {
             info!(challenge = %id, "cannot cancel it: {failure}");
         } else {
             info!(challenge = %id, "cannot cancel it, trying again within a minute: {failure}");

@@ -13,6 +13,8 @@ pub(super) struct IncomingChallenge {
     /// The challenge as rules see it.
     pub input: MatchInput,
     pub received_at: Instant,
+    /// A list of challenges has contained it.
+    pub listed: bool,
 }
 
 impl IncomingChallenge {
@@ -22,6 +24,7 @@ impl IncomingChallenge {
             challenge,
             compat,
             received_at: now,
+            listed: false,
         }
     }
 
@@ -85,17 +88,21 @@ impl ChallengeQueue {
     }
 
     /// Removes challenges received before `requested_at` that are not in the list requested then: they were
-    /// canceled, or their challengers have left. Offers of a rematch are never listed; Lichess reports when they
-    /// end.
+    /// canceled, or their challengers have left. An offer of a rematch made in the game is never listed; Lichess
+    /// reports when it ends. Other challenges to a rematch are listed like any challenge.
     pub(super) fn take_unlisted(
         &mut self,
         listed: &[Challenge],
-        incoming: Instant,
+        requested_at: Instant,
     ) -> Vec<IncomingChallenge> {
+        for Waiting { incoming, .. } in &mut self.0 {
+            let is_this = |other: &Challenge| other.id == incoming.challenge.id;
+            incoming.listed |= listed.iter().any(is_this);
+        }
         self.extract(|waiting| {
-            let is_listed = |other: &Challenge| other.id == waiting.challenge.id;
-            let rematch = waiting.challenge.rematch_of.is_some();
-            rematch || waiting.received_at > incoming || listed.iter().any(is_listed)
+            let is_this = |other: &Challenge| other.id == waiting.challenge.id;
+            let is_offer = waiting.challenge.rematch_of.is_some() && !waiting.listed;
+            is_offer || waiting.received_at > requested_at || listed.iter().any(is_this)
         })
     }
 
@@ -116,8 +123,12 @@ mod tests {
     use super::*;
 
     fn incoming(id: &str, received_at: Instant) -> IncomingChallenge {
+        challenge(id, None, received_at)
+    }
+
+    fn challenge(id: &str, rematch_of: Option<&str>, received_at: Instant) -> IncomingChallenge {
         let challenge = serde_json::json!({
-            "id": id, "variant": {"key": "standard"}, "speed": "blitz",
+            "id": id, "variant": {"key": "standard"}, "speed": "blitz", "rematchOf": rematch_of,
             "timeControl": {"type": "clock", "limit": 180, "increment": 2},
         });
         let challenge = serde_json::from_value(challenge).unwrap();
@@ -180,5 +191,23 @@ mod tests {
         let ann = "ann1".parse().unwrap();
         assert!(queue.remove(&ann).is_some() && queue.remove(&ann).is_none());
         assert_eq!(ids(&queue.clear()), ["ben1"]);
+    }
+
+    #[test]
+    fn queue_drops_rematch_only_after_it_was_listed() {
+        let start = Instant::now();
+        let at = |second| start + Duration::from_secs(second);
+        let mut queue = ChallengeQueue::default();
+        for id in ["ingame01", "onweb001"] {
+            queue.push(challenge(id, Some("lastgame"), start), Rank::new(0, 0));
+        }
+        let listed = [*incoming("onweb001", start).challenge];
+        assert!(queue.take_unlisted(&listed, at(1)).is_empty());
+        // The queue is cleared and filled whenever it is served.
+        for incoming in queue.clear() {
+            queue.push(incoming, Rank::new(0, 0));
+        }
+        assert_eq!(ids(&queue.take_unlisted(&[], at(2))), ["onweb001"]);
+        assert_eq!(ids(&queue.clear()), ["ingame01"]);
     }
 }

@@ -29,6 +29,13 @@ struct Slot {
     reserved_until: Option<Instant>,
 }
 
+impl Slot {
+    /// Returns whether a game is running, or an accepted challenge may still become one.
+    fn is_current(&self, now: Instant) -> bool {
+        self.reserved_until.is_none_or(|until| now < until)
+    }
+}
+
 /// Occupant of a slot.
 #[derive(Clone, Debug)]
 pub(crate) struct SlotHolder {
@@ -65,8 +72,8 @@ impl Slots {
 
     /// Extends a reservation. Whether it still holds.
     pub(crate) fn renew(&mut self, id: &GameId, now: Instant) -> bool {
-        self.drop_expired(now);
-        let Some(slot) = self.taken.get_mut(id) else {
+        let taken = self.taken.get_mut(id);
+        let Some(slot) = taken.filter(|slot| slot.is_current(now)) else {
             return false;
         };
         slot.reserved_until = slot.reserved_until.map(|_| now + RESERVATION_TIMEOUT);
@@ -96,6 +103,13 @@ impl Slots {
     /// Releases the slot of a game or challenge.
     pub(crate) fn release(&mut self, id: &GameId) {
         self.taken.remove(id);
+    }
+
+    /// Removes reservations that have expired by this time. Returns the challenges, which have not become games as far
+    /// as is known.
+    pub(crate) fn take_expired(&mut self, at: Instant) -> Vec<GameId> {
+        let expired = self.taken.extract_if(|_, slot| !slot.is_current(at));
+        expired.map(|(id, _)| id).collect()
     }
 
     /// Sets the start of an arena that the account has joined.
@@ -135,18 +149,17 @@ impl Slots {
 
     /// Returns whether there is no slot for another game with a clock, against a person or not. Running games beyond
     /// the number of slots count too.
-    pub(crate) fn is_full(&mut self, human: bool, now: Instant) -> bool {
-        self.drop_expired(now);
+    pub(crate) fn is_full(&self, human: bool, now: Instant) -> bool {
         let for_arenas = self.arenas_awaited();
-        let clocked = || self.taken.values().filter(|slot| slot.holder.clocked);
-        let bots = clocked().filter(|slot| !slot.holder.human).count();
+        let clocked = || self.holders(now).filter(|holder| holder.clocked);
+        let bots = clocked().filter(|holder| !holder.human).count();
         let for_bots = self.concurrency.saturating_sub(self.reserved);
         clocked().count() + for_arenas >= self.concurrency
             || (!human && bots + for_arenas >= for_bots)
     }
 
     /// Running or accepted games, with a clock or without one, and arenas from which one may come.
-    pub(crate) fn count(&mut self, clocked: bool, now: Instant) -> usize {
+    pub(crate) fn count(&self, clocked: bool, now: Instant) -> usize {
         let arenas = if clocked { self.arenas_awaited() } else { 0 };
         arenas
             + self
@@ -157,49 +170,43 @@ impl Slots {
 
     /// Opponents of running or accepted games, and whether those have a clock.
     pub(crate) fn opponents(
-        &mut self,
+        &self,
         now: Instant,
     ) -> impl Iterator<Item = (Option<&Username>, bool)> {
-        self.drop_expired(now);
-        let holders = self.taken.values().map(|slot| &slot.holder);
-        holders.map(|holder| (holder.name.as_ref(), holder.clocked))
+        self.holders(now)
+            .map(|holder| (holder.name.as_ref(), holder.clocked))
     }
 
     /// Returns whether an accepted challenge may still become a game.
-    pub(crate) fn has_reservations(&mut self, now: Instant) -> bool {
-        self.drop_expired(now);
-        self.taken
-            .values()
-            .any(|slot| slot.reserved_until.is_some())
+    pub(crate) fn has_reservations(&self, now: Instant) -> bool {
+        let mut reserved = self.taken.values().filter_map(|slot| slot.reserved_until);
+        reserved.any(|until| now < until)
     }
 
     /// Running or accepted games against one opponent, with a clock or without one.
     pub(crate) fn games_against(
-        &mut self,
+        &self,
         opponent: Option<&Username>,
         clocked: bool,
         now: Instant,
     ) -> usize {
-        self.drop_expired(now);
         let Some(opponent) = opponent else { return 0 };
-        let holders = self.taken.values().map(|slot| &slot.holder);
-        holders
+        self.holders(now)
             .filter(|holder| holder.clocked == clocked && holder.name.as_ref() == Some(opponent))
             .count()
     }
 
     /// Running or accepted games under the limit of this name.
     pub(crate) fn games_under(&self, limit: &str, now: Instant) -> usize {
-        let current = |slot: &&Slot| slot.reserved_until.is_none_or(|until| now < until);
-        let holders = self.taken.values().filter(current).map(|slot| &slot.holder);
-        holders
+        self.holders(now)
             .filter(|holder| holder.limit.as_deref() == Some(limit))
             .count()
     }
 
-    fn drop_expired(&mut self, now: Instant) {
-        self.taken
-            .retain(|_, slot| slot.reserved_until.is_none_or(|until| now < until));
+    /// Occupants of all slots, without expired reservations.
+    fn holders(&self, now: Instant) -> impl Iterator<Item = &SlotHolder> {
+        let current = self.taken.values().filter(move |slot| slot.is_current(now));
+        current.map(|slot| &slot.holder)
     }
 }
 
@@ -249,6 +256,23 @@ mod tests {
         assert!(slots.is_full(true, now + 38 * second));
         assert!(!slots.renew(&id(1), now + 39 * second));
         assert!(!slots.is_full(true, now + 39 * second));
+    }
+
+    #[test]
+    fn slot_reservations_that_expire_are_reported_once() {
+        let (now, later) = (Instant::now(), Instant::now() + RESERVATION_TIMEOUT);
+        let mut slots = Slots::new(3, 0);
+        for n in 1..=3 {
+            slots.reserve(id(n), holder(None), now);
+        }
+        slots.occupy(id(2), holder(None), None);
+        slots.reserve(id(3), holder(None), later);
+        assert!(slots.take_expired(now).is_empty());
+        // Queries leave it to be reported.
+        assert!(!slots.is_full(true, later));
+        assert_eq!(slots.take_expired(later), [id(1)]);
+        assert!(slots.take_expired(later).is_empty());
+        assert_eq!(slots.count(true, later), 2);
     }
 
     #[test]

@@ -214,7 +214,8 @@ impl Account {
 
     /// Starts games that are listed but not running, and resyncs games that are running but not listed.
     pub(super) fn reconcile_games(&mut self, list: Vec<GameInfo>, requested_at: Instant) {
-        if list.len() < MAX_LISTED_GAMES as usize {
+        let is_complete = list.len() < MAX_LISTED_GAMES as usize;
+        if is_complete {
             self.games.on_listed(&list, requested_at);
         }
         self.forget_old_games(&list);
@@ -231,6 +232,9 @@ impl Account {
         }
         for info in list {
             self.start_game(Box::new(info), requested_at);
+        }
+        if is_complete {
+            self.release_expired(requested_at);
         }
     }
 }

@@ -358,6 +358,120 @@ fn policy_decline_failed_in_outage_is_repeated() {
 }
 
 #[test]
+fn policy_decline_refused_by_limit_or_error_is_repeated() {
+    let site = site();
+    // Only the bot's time is short: Lichess lists a challenge for as long as the challenger is known to be there.
+    let bot = Daemon::start_with(&site, "", &["--time-scale", "10"]);
+    let limit = r#"{"error":"slow down","ratelimit":{"key":"x","seconds":1}}"#;
+    let error = r#"{"error":"Internal server error"}"#;
+    for (name, code, body) in [("Anna", 429, limit), ("Bert", 500, error)] {
+        let rule = FaultRule::on(Endpoint::ChallengeDecline, Fault::json(code, body));
+        site.sim.faults().add(rule.from_user(BOT).times(usize::MAX));
+        let player = site.player(name);
+        let id = player.challenge(&[("days", "2")]);
+        wait_for_log(&bot, &id, "cannot decline");
+        site.sim.faults().clear();
+        site.sim.break_streams(Some(BOT), None, StreamFault::Reset);
+        assert_eq!(player.answer(&id), "tooslow");
+    }
+}
+
+/// Lets all accepts of the bot fail with this until the faults are cleared.
+fn break_accepts(site: &Site, fault: Fault) {
+    let rule = FaultRule::on(Endpoint::ChallengeAccept, fault).from_user(BOT);
+    site.sim.faults().add(rule.times(usize::MAX));
+}
+
+#[test]
+fn policy_accept_failed_in_outage_is_repeated() {
+    let site = site();
+    let config = "games = { concurrency = 2, per_opponent = 1 }\n\
+                  [challenge]\nper_user_day = 1\nqueue_size = 0\n";
+    // Only the bot's time is short: Lichess lists a challenge for as long as the challenger is known to be there.
+    let bot = Daemon::start_with(&site, config, &["--time-scale", "10"]);
+    let error = Fault::json(500, r#"{"error":"Internal server error"}"#);
+    for (name, fault) in [("Anna", Fault::html(502)), ("Bert", error)] {
+        break_accepts(&site, fault);
+        let player = site.player(name);
+        let id = player.challenge(&BLITZ);
+        wait_for_log(&bot, &id, "cannot accept");
+        site.sim.faults().clear();
+        // The slot and the acceptance of the failed accept are its own.
+        site.sim.break_streams(Some(BOT), None, StreamFault::Reset);
+        assert_eq!(player.answer(&id), "accepted");
+    }
+}
+
+#[test]
+fn policy_acceptance_without_game_is_not_counted() {
+    let site = site();
+    let config = "[games]\nconcurrency = 4\n[challenge]\nper_user_day = 1\n";
+    let bot = Daemon::start_with(&site, config, &["--time-scale", "10"]);
+    let [anna, bert] = ["Anna", "Bert"].map(|name| site.player(name));
+    // One challenge is canceled while nobody knows whether it was accepted.
+    break_accepts(&site, Fault::html(502));
+    let canceled = anna.challenge(&BLITZ);
+    wait_for_log(&bot, &canceled, "cannot accept");
+    let (status, _) = anna.post(&format!("/api/challenge/{canceled}/cancel"), &[]);
+    assert_eq!(status, 200);
+    site.sim.faults().clear();
+    wait("it does not count", || {
+        (challenge_and_wait(&anna, &BLITZ) == "accepted").then_some(())
+    });
+    // The other one is accepted, but no game starts.
+    break_accepts(&site, Fault::json(200, r#"{"ok":true}"#));
+    let lost = bert.challenge(&BLITZ);
+    wait_for_log(&bot, &lost, "DEBUG accepted");
+    site.sim.faults().clear();
+    wait("it does not count any more", || {
+        (challenge_and_wait(&bert, &BLITZ) == "accepted").then_some(())
+    });
+    // Those that have become games do.
+    assert_eq!(challenge_and_wait(&anna, &BLITZ), "later");
+    assert_eq!(challenge_and_wait(&bert, &BLITZ), "later");
+}
+
+#[test]
+fn policy_accept_refused_by_limit_of_opponent_is_declined() {
+    let site = site();
+    let bot = Daemon::start(&site, "");
+    let body = r#"{"error":"Rival played 100 games against other bots today","ratelimit":{"key":"bot.vsBot.day","seconds":3600}}"#;
+    break_accepts(&site, Fault::json(400, body));
+    let rival = site.player("Rival");
+    let id = rival.challenge(&BLITZ);
+    assert_eq!(rival.answer(&id), "later");
+    wait_for_log(&bot, &id, "Rival played 100 games");
+    // The limit is not ours.
+    site.sim.faults().clear();
+    assert_eq!(
+        challenge_and_wait(&site.player("Robot"), &BLITZ),
+        "accepted"
+    );
+}
+
+#[test]
+fn policy_rematch_of_absent_challenger_is_dropped() {
+    let site = site();
+    let bot = Daemon::start(&site, "games.concurrency = 1\n");
+    let [anna, bert] = ["Anna", "Bert"].map(|name| site.player(name));
+    let first = anna.start(&BLITZ);
+    let second = bert.challenge(&BLITZ);
+    wait_for_log(&bot, &second, "is queued");
+    abort(&anna, &first);
+    assert_eq!(bert.answer(&second), "accepted");
+    let lists = || requests_of(&site, BOT, Endpoint::ChallengeList).len();
+    let before = lists();
+    // Unlike an offer in the game it is listed, for as long as the challenger is there.
+    let third = site.sim.challenge_to_rematch("Anna", &first).unwrap();
+    wait_for_log(&bot, &third, "is queued");
+    wait("it was listed", || (lists() > before).then_some(()));
+    site.sim.advance(Duration::from_secs(21));
+    abort(&bert, &second);
+    wait_for_log(&bot, &third, "no longer there");
+    assert!(site.game(&third).is_none());
+}
+
+#[test]
 fn policy_rematch_waits_for_slot() {
     let site = site();
     let bot = Daemon::start(&site, "games.concurrency = 1\n");
@@ -598,6 +712,23 @@ fn policy_queue_is_served_without_list_of_challenges() {
     wait_for_log(&bot, &waits, "is queued");
     abort(&anna, &first);
     assert_eq!(bert.answer(&waits), "accepted");
+}
+
+#[test]
+fn policy_queue_is_served_while_list_of_challenges_fails() {
+    let limit = r#"{"error":"slow down","ratelimit":{"key":"x","seconds":600}}"#;
+    for fault in [Fault::json(429, limit), Fault::html(502)] {
+        let site = site();
+        let bot = Daemon::start(&site, "games = { concurrency = 1 }\n");
+        let [anna, bert] = ["Anna", "Bert"].map(|name| site.player(name));
+        let first = anna.start(&BLITZ);
+        let waits = bert.challenge(&BLITZ);
+        wait_for_log(&bot, &waits, "is queued");
+        let rule = FaultRule::on(Endpoint::ChallengeList, fault).from_user(BOT);
+        site.sim.faults().add(rule.times(usize::MAX));
+        abort(&anna, &first);
+        assert_eq!(bert.answer(&waits), "accepted");
+    }
 }
 
 #[test]
