@@ -4,17 +4,16 @@ use std::time::{Duration, SystemTime};
 
 use serde_json::{Value, json};
 
-use super::Alert;
+use super::{Alert, REPEAT_INTERVAL};
 use crate::clock;
 use crate::config::{AlertFormat, AlertKind};
 
 /// Upper limit of the text of a message, in characters; Discord takes 2,000.
 const MAX_TEXT_CHARS: usize = 1_500;
 
-/// Time after which Alertmanager ends an alert whose end is not reported, for example because the bot was stopped
-/// meanwhile. An alert is sent only once, and without an end Alertmanager takes `resolve_timeout` (5 min), which is shorter
-/// than most outages.
-const UNREPORTED_END: Duration = Duration::from_secs(24 * 3600);
+/// Time after which Alertmanager ends a lasting alert that is not repeated, for example because the bot was stopped:
+/// two repetitions may be lost.
+const UNREPEATED_END: Duration = REPEAT_INTERVAL.saturating_mul(3);
 
 /// An end is reported as this much earlier. Alertmanager compares it with its own clock, which may be behind, and ignores
 /// an end in the future.
@@ -91,11 +90,10 @@ pub(super) fn message(format: AlertFormat, alert: &Alert, server: &str) -> Messa
                 "service": "knightwatch",
                 "severity": "warning",
             });
-            let limit = alert.limit.as_ref().map(|limit| limit.replace(' ', "_"));
             for (label, value) in [
                 ("account", &alert.account),
                 ("game", &alert.game),
-                ("limit", &limit),
+                ("limit", &alert.limit),
             ] {
                 if let Some(value) = value {
                     labels[label] = value.as_str().into();
@@ -123,8 +121,7 @@ pub(super) fn message(format: AlertFormat, alert: &Alert, server: &str) -> Messa
 fn end(alert: &Alert, now: SystemTime) -> Option<SystemTime> {
     match alert.kind {
         _ if alert.resolved => now.checked_sub(CLOCK_TOLERANCE),
-        // Their end is reported.
-        AlertKind::Offline | AlertKind::Records => now.checked_add(UNREPORTED_END),
+        _ if alert.lasts() => now.checked_add(UNREPEATED_END),
         _ => None,
     }
 }
@@ -246,7 +243,7 @@ mod tests {
             let (starts, ends) = sent(kind, false, hour_ago);
             assert_eq!(starts, hour_ago);
             assert!(
-                ends >= Some(now + Duration::from_secs(24 * 60 * MINUTE)),
+                ends >= Some(now + Duration::from_secs(10 * MINUTE)),
                 "{kind:?}"
             );
             // The clock of Alertmanager is half a minute behind, and the records are written again just now.
@@ -278,7 +275,7 @@ mod tests {
             let sent: Value = serde_json::from_str(&message.body).expect("JSON");
             sent[0]["labels"].clone()
         };
-        assert_eq!(labels("bot games")["limit"], "bot_games");
-        assert_ne!(labels("bot games"), labels("challenges"));
+        assert_eq!(labels("bot_games")["limit"], "bot_games");
+        assert_ne!(labels("bot_games"), labels("challenges"));
     }
 }

@@ -9,7 +9,7 @@ mod webhook;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 use futures::FutureExt;
 use tokio::sync::{broadcast, mpsc};
@@ -18,7 +18,7 @@ use tokio::time::{MissedTickBehavior, interval, timeout};
 use tracing::warn;
 
 use crate::bot;
-use crate::config::{AlertKind, AlertTarget};
+use crate::config::{AlertFormat, AlertKind, AlertTarget};
 use crate::events::{Event, RecvError};
 use crate::metrics::Metrics;
 
@@ -31,6 +31,9 @@ const WATCH_INTERVAL: Duration = Duration::from_secs(1);
 /// Alerts of one target that wait for delivery. Further ones are dropped.
 const MAX_WAITING: usize = 64;
 
+/// Interval at which a lasting alert is sent again to Alertmanager, which otherwise takes it for over.
+const REPEAT_INTERVAL: Duration = Duration::from_secs(300);
+
 /// Something that the operator should know.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Alert {
@@ -41,7 +44,7 @@ struct Alert {
     account: Option<String>,
     /// The game it is about.
     game: Option<String>,
-    /// The daily limit it is about, as Lichess names it.
+    /// The label of the daily limit it is about.
     limit: Option<String>,
     /// Message as a sentence without a full stop.
     text: String,
@@ -50,6 +53,11 @@ struct Alert {
 }
 
 impl Alert {
+    /// Returns whether it is about a state whose end is reported as well.
+    fn lasts(&self) -> bool {
+        !self.resolved && matches!(self.kind, AlertKind::Offline | AlertKind::Records)
+    }
+
     /// The end of an account, or of the program.
     fn of_end(kind: AlertKind, account: Option<String>, text: String) -> Self {
         Self {
@@ -75,6 +83,41 @@ struct Target {
     settings: AlertTarget,
     watcher: Watcher,
     queue: mpsc::Sender<Alert>,
+    /// Alerts about states that last, and when each was sent; only for Alertmanager.
+    lasting: Vec<(Alert, Instant)>,
+}
+
+impl Target {
+    fn send(&mut self, alert: Alert, now: Instant) {
+        let is_same = |one: &Alert| one.kind == alert.kind && one.account == alert.account;
+        self.lasting.retain(|(one, _)| !is_same(one));
+        if alert.lasts() && self.settings.format == AlertFormat::Alertmanager {
+            self.lasting.push((alert.clone(), now));
+        }
+        let text = alert.text.clone();
+        if self.queue.try_send(alert).is_err() {
+            warn!("an alert is lost, because {MAX_WAITING} wait for delivery already: {text}");
+        }
+    }
+
+    /// Sends the alerts again that last for another [`REPEAT_INTERVAL`], unless some wait for delivery.
+    fn repeat(&mut self, now: Instant) {
+        for (alert, sent) in &mut self.lasting {
+            let is_due = now.saturating_duration_since(*sent) >= REPEAT_INTERVAL;
+            if is_due && self.queue.capacity() == MAX_WAITING {
+                *sent = now;
+                // There is room.
+                let _ = self.queue.try_send(alert.clone());
+            }
+        }
+    }
+
+    /// The outage of an account that has ended will not be reported as over.
+    fn on_ended(&mut self, account: Option<&str>) {
+        self.lasting.retain(|(alert, _)| {
+            alert.kind != AlertKind::Offline || alert.account.as_deref() != account
+        });
+    }
 }
 
 impl Alerts {
@@ -99,6 +142,7 @@ impl Alerts {
                 settings: settings.clone(),
                 watcher: Watcher::new(limits),
                 queue,
+                lasting: Vec::new(),
             })
         });
         Self {
@@ -132,6 +176,9 @@ impl Alerts {
                 },
                 last = ended.recv() => {
                     let Some(Ended { account, error }) = last else { break };
+                    for target in &mut self.targets {
+                        target.on_ended(account.as_deref());
+                    }
                     self.each(|watcher| {
                         watcher.on_ended(account.as_deref());
                         let alert = |(kind, reason)| {
@@ -144,6 +191,9 @@ impl Alerts {
                 _ = ticks.tick() => {
                     let (status, free) = (metrics.status(), free_space.latest());
                     self.each(|watcher| watcher.on_status(&status, free, Moment::now()));
+                    for target in &mut self.targets {
+                        target.repeat(Instant::now());
+                    }
                 }
             }
         }
@@ -169,14 +219,8 @@ impl Alerts {
     fn each(&mut self, mut alerts: impl FnMut(&mut Watcher) -> Vec<Alert>) {
         for target in &mut self.targets {
             for alert in alerts(&mut target.watcher) {
-                if !target.settings.reports(alert.kind) {
-                    continue;
-                }
-                let text = alert.text.clone();
-                if target.queue.try_send(alert).is_err() {
-                    warn!(
-                        "an alert is lost, because {MAX_WAITING} wait for delivery already: {text}"
-                    );
+                if target.settings.reports(alert.kind) {
+                    target.send(alert, Instant::now());
                 }
             }
         }
@@ -249,4 +293,71 @@ fn free_bytes(directory: &Path) -> Option<u64> {
         .ancestors()
         .find_map(|path| rustix::fs::statvfs(path).ok())?;
     Some(statistics.f_bavail.saturating_mul(statistics.f_frsize))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lasting_alerts_are_repeated_for_alertmanager() {
+        let start = Instant::now();
+        let at = |intervals: u32| start + intervals * REPEAT_INTERVAL;
+        let alert = |kind, resolved, account: &str| Alert {
+            resolved,
+            ..Alert::of_end(kind, Some(account.to_owned()), "it has happened".to_owned())
+        };
+        let target = |format| {
+            let (queue, sent) = mpsc::channel(MAX_WAITING);
+            let settings = AlertTarget {
+                format,
+                ..AlertTarget::default()
+            };
+            let limits = Limits {
+                offline: Duration::from_secs(300),
+                rating_drop: 100,
+                disk_bytes: 0,
+            };
+            let target = Target {
+                settings,
+                watcher: Watcher::new(limits),
+                queue,
+                lasting: Vec::new(),
+            };
+            (target, sent)
+        };
+        let (mut target_of_text, mut sent) = target(AlertFormat::Ntfy);
+        target_of_text.send(alert(AlertKind::Offline, false, "Anna"), start);
+        target_of_text.repeat(at(9));
+        assert!(sent.try_recv().is_ok() && sent.try_recv().is_err());
+
+        let (mut target, mut sent) = target(AlertFormat::Alertmanager);
+        let mut accounts = || -> Vec<String> {
+            let alerts = std::iter::from_fn(|| sent.try_recv().ok());
+            alerts.filter_map(|alert| alert.account).collect()
+        };
+        for (kind, account) in [
+            (AlertKind::Offline, "Anna"),
+            (AlertKind::Offline, "Bert"),
+            (AlertKind::LostOnTime, "Cleo"),
+        ] {
+            target.send(alert(kind, false, account), start);
+        }
+        // While they wait for delivery, they are not repeated.
+        target.repeat(at(1));
+        assert_eq!(accounts(), ["Anna", "Bert", "Cleo"]);
+        target.repeat(at(1) - Duration::from_secs(1));
+        assert_eq!(accounts(), [""; 0]);
+        target.repeat(at(1));
+        assert_eq!(accounts(), ["Anna"]);
+        target.repeat(at(1));
+        assert_eq!(accounts(), ["Bert"]);
+        target.send(alert(AlertKind::Offline, true, "Anna"), at(1));
+        assert_eq!(accounts(), ["Anna"]);
+        target.repeat(at(2));
+        assert_eq!(accounts(), ["Bert"]);
+        target.on_ended(Some("Bert"));
+        target.repeat(at(9));
+        assert_eq!(accounts(), [""; 0]);
+    }
 }

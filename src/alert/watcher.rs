@@ -109,7 +109,7 @@ impl Watcher {
                 None
             }
             Event::GameStarted(start) => self.game_started(start, now.date),
-            Event::GameFinished(end) => self.game_finished(end, now.date),
+            Event::GameFinished(end) => self.game_finished(account, end, now.date),
             Event::Moved(moved) => self.moved(moved, now.date),
             _ => None,
         };
@@ -162,17 +162,22 @@ impl Watcher {
         })
     }
 
-    fn game_finished(&mut self, end: &GameFinished, now: SystemTime) -> Option<Alert> {
+    fn game_finished(
+        &mut self,
+        account: &str,
+        end: &GameFinished,
+        now: SystemTime,
+    ) -> Option<Alert> {
         self.stuck.remove(&end.game);
         self.fallbacks.remove(&end.game);
         // A game that ended while the bot was not running has no start.
-        let (started, account) = self.games.remove(&end.game).unzip();
+        let (started, name) = self.games.remove(&end.game).unzip();
         let ours = end.our_color.or(started)?;
         let is_flag = end.status == "outoftime" && end.winner == Some(!ours);
         is_flag.then(|| Alert {
             kind: AlertKind::LostOnTime,
             resolved: false,
-            account,
+            account: name.or_else(|| some(account)),
             game: Some(end.game.clone()),
             limit: None,
             text: format!("game {} was lost on time", end.game),
@@ -247,7 +252,7 @@ impl Watcher {
                         resolved: false,
                         account: some(&name),
                         game: None,
-                        limit: Some(limit.name.clone()),
+                        limit: Some(limit.label()),
                         text: format!(
                             "the daily limit of {} is used up: {} of {}{resets}",
                             limit.name, limit.used, limit.capacity
@@ -476,7 +481,14 @@ mod tests {
                 unreachable!("the event is the end of a game");
             };
             let end = Event::GameFinished(GameFinished { our_color, ..end });
-            kinds(&watcher().on_event(&end, at(0)))
+            let end = Event::ForAccount {
+                account: "Anna".to_owned(),
+                event: Box::new(end),
+            };
+            let alerts = watcher().on_event(&end, at(0));
+            let anna = Some("Anna".to_owned());
+            assert!(alerts.iter().all(|alert| alert.account == anna));
+            kinds(&alerts)
         };
         assert_eq!(lost(Some(Color::White)), [(AlertKind::LostOnTime, false)]);
         assert_eq!(lost(Some(Color::Black)), []);
@@ -555,7 +567,7 @@ mod tests {
             let alerts = watcher.on_status(&status, Some(free), at(0));
             for alert in &alerts {
                 let is_limit = alert.kind == AlertKind::LimitReached;
-                assert_eq!(alert.limit.as_deref(), is_limit.then_some("bot games"));
+                assert_eq!(alert.limit.as_deref(), is_limit.then_some("bot_games"));
             }
             kinds(&alerts)
         };

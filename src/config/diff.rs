@@ -30,13 +30,19 @@ impl fmt::Display for Change {
 
 impl Settings {
     /// These settings with the changes from `new` that need no restart. Resources opened at the start keep their settings,
-    /// and a rule that now names an engine that was not started keeps its settings of the games.
+    /// and a rule that is for an engine that was not started keeps its settings of the games.
     pub fn with_reloadable(&self, new: &Self) -> Self {
         let old = self.clone();
         let new = new.clone();
-        let reloadable = |rule: &Rule| match self.starts_engine_of(rule) {
-            true => rule.clone(),
-            false => self.with_play_until_restart(rule),
+        // Its options may be unknown to the default engine until the restart.
+        let has_other_default = old.engine.default != new.engine.default;
+        let reloadable = |rule: &Rule| {
+            let play = &rule.play;
+            let is_for_default = play.engine.is_none() && play.options.is_some();
+            match self.starts_engine_of(rule) && !(is_for_default && has_other_default) {
+                true => rule.clone(),
+                false => self.with_play_until_restart(rule),
+            }
         };
         Self {
             rule: new.rule.iter().map(reloadable).collect(),
@@ -468,5 +474,26 @@ mod tests {
         let new = with_engine("first", &changed);
         assert_eq!(old.with_reloadable(&new).rule, new.rule);
         assert_eq!(old.with_reloadable(&new).unknown_engines(), [""; 0]);
+    }
+
+    #[test]
+    fn rule_keeps_options_of_the_default_engine_until_the_new_default_plays() {
+        let with_default = |engine: &str, options: &str| {
+            settings(&format!(
+                "[engine]\ndefault = \"{engine}\"\n\
+                 [[engine.external]]\nname = \"first\"\ncommand = [\"first\"]\n\
+                 [[engine.external]]\nname = \"second\"\ncommand = [\"second\"]\n\
+                 [[rule]]\nmatch = {{ bot = true }}\nplay = {{ options = {{ {options} }} }}\n"
+            ))
+        };
+        let old = with_default("first", "Hash = 1");
+        let new = with_default("second", "Threads = 2");
+        let adopted = old.with_reloadable(&new);
+        assert_eq!(
+            (&adopted.engine.default, &adopted.rule),
+            (&old.engine.default, &old.rule)
+        );
+        let new = with_default("first", "Hash = 2");
+        assert_eq!(old.with_reloadable(&new).rule, new.rule);
     }
 }

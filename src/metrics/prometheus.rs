@@ -104,7 +104,7 @@ impl Encoder<'_> {
                 for limit in &status.live.limits {
                     let labels = [
                         ("account", status.display_name().to_owned()),
-                        ("limit", limit.name.replace(' ', "_")),
+                        ("limit", limit.label()),
                     ];
                     let gauge = ConstGauge::new(value(limit) as f64);
                     gauge.encode(encoder.encode_family(&labels)?)?;

@@ -189,6 +189,13 @@ pub struct LimitStatus {
     pub resets_in_s: Option<u64>,
 }
 
+impl LimitStatus {
+    /// The name as a label of metrics and alerts, such as `bot_games`.
+    pub fn label(&self) -> String {
+        self.name.replace(' ', "_")
+    }
+}
+
 /// An arena that we play or plan to play.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ArenaStatus {

@@ -32,13 +32,12 @@ pub struct PgnFiles {
 }
 
 impl PgnFiles {
-    /// The file of a game.
-    fn path(&self, record: &Record) -> PathBuf {
-        let game = &record.game;
+    /// The file of a game with this id, opponent and start.
+    pub(super) fn path(&self, id: &str, opponent: &str, started: Option<i64>) -> PathBuf {
         let name = match self.grouping {
-            Grouping::Game => file_name(&game.id),
-            Grouping::Opponent => file_name(&game.opponent.name),
-            Grouping::Month => match game.started {
+            Grouping::Game => file_name(id),
+            Grouping::Opponent => file_name(opponent),
+            Grouping::Month => match started {
                 Some(started) => super::month(started),
                 None => "unknown".to_owned(),
             },
@@ -58,7 +57,8 @@ impl PgnFiles {
             .recursive(true)
             .mode(0o700)
             .create(&self.directory)?;
-        let path = self.path(record);
+        let game = &record.game;
+        let path = self.path(&game.id, &game.opponent.name, game.started);
         if self.grouping == Grouping::Game {
             // A second attempt replaces the first.
             return fs::write(&path, text).inspect_err(|_| drop(fs::remove_file(&path)));

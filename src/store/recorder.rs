@@ -4,6 +4,7 @@
 //! a locked or damaged file delay only this thread: it logs the problem, keeps what it could not write, and tries again.
 //! Events that do not fit into the queue are counted and lost.
 
+use std::collections::HashSet;
 use std::fs;
 use std::io;
 use std::os::unix::fs::MetadataExt;
@@ -32,9 +33,8 @@ const QUEUE_CAPACITY: usize = 16_384;
 /// Upper limit of events per transaction.
 const MAX_BATCH: usize = 256;
 
-/// Games whose PGN cannot be written until the others are left for later, so that a file which takes no game of many does
-/// not keep the thread busy.
-const MAX_FAILED_PGN: usize = 100;
+/// After this many PGN files that cannot be written it is the directory, and the other games wait for the next attempt.
+const MAX_FAILED_PGN_FILES: usize = 10;
 
 /// Without events, PGN files that could not be written are retried at this interval.
 const PGN_RETRY_INTERVAL: Duration = Duration::from_secs(60);
@@ -401,17 +401,28 @@ pub(super) fn write_pending_pgn(
     files: &PgnFiles,
     server: &str,
 ) -> Result<(), Box<dyn std::error::Error>> {
-    let mut statement = db.prepare("SELECT id FROM game WHERE pgn_pending = 1 ORDER BY seq")?;
-    let ids = statement.query_map([], |row| row.get::<_, String>(0))?;
-    let mut failures = Vec::new();
-    for id in ids.collect::<rusqlite::Result<Vec<_>>>()? {
-        failures.extend(write_pgn_once(db, &id, files, server)?.err());
-        if failures.len() >= MAX_FAILED_PGN {
-            break;
+    let sql = "SELECT id, opponent, started FROM game WHERE pgn_pending = 1 ORDER BY seq";
+    let mut statement = db.prepare(sql)?;
+    let pending = statement.query_map([], |row| {
+        let (id, opponent): (String, String) = (row.get(0)?, row.get(1)?);
+        let path = files.path(&id, &opponent, row.get(2)?);
+        Ok((id, path))
+    })?;
+    let (mut failed, mut first) = (HashSet::new(), None);
+    for (id, path) in pending.collect::<rusqlite::Result<Vec<_>>>()? {
+        if failed.contains(&path) {
+            continue;
+        }
+        if let Err(error) = write_pgn_once(db, &id, files, server)? {
+            first.get_or_insert(error);
+            failed.insert(path);
+            if failed.len() == MAX_FAILED_PGN_FILES {
+                break;
+            }
         }
     }
-    match failures.into_iter().next() {
-        Some(first) => Err(first.into()),
+    match first {
+        Some(error) => Err(error.into()),
         None => Ok(()),
     }
 }

@@ -281,7 +281,7 @@ mod tests {
 
     /// Plays `moves` moves from a clock of one minute, each at the soft limit. Each is delayed by 100 to 500 ms, and
     /// one in fifty by a second more. Returns the seconds left; `None` on time forfeit.
-    fn left_after(moves: u32, overhead: Duration, lag: Duration) -> Option<f64> {
+    fn left_after(moves: u32, overhead: Duration, lag: Duration, ponders: bool) -> Option<f64> {
         let mut rng = fastrand::Rng::with_seed(7);
         let mut left = ms(60_000);
         for number in 0..moves {
@@ -291,7 +291,7 @@ mod tests {
                 moves_to_go: None,
                 overhead,
                 lag,
-                ponders: false,
+                ponders,
             };
             let late = if rng.u32(..50) == 0 { 1_000 } else { 0 };
             let delay = ms(rng.u64(50..=250) + rng.u64(50..=250) + late);
@@ -304,10 +304,10 @@ mod tests {
     #[test]
     fn budget_with_measured_lag_lasts_and_wastes_little() {
         // As measured by the bot on such a connection: one move in twenty loses more than 460 ms, the mean is 320 ms.
-        let measured = |moves| left_after(moves, ms(510), ms(320));
+        let measured = |moves| left_after(moves, ms(510), ms(320), false);
         // A fixed second of overhead, for this move only or for every move to come.
-        let once = |moves| left_after(moves, ms(1_000), ms(0));
-        let always = |moves| left_after(moves, ms(1_000), ms(1_000));
+        let once = |moves| left_after(moves, ms(1_000), ms(0), false);
+        let always = |moves| left_after(moves, ms(1_000), ms(1_000), false);
         for moves in [20, 40, 60, 80, 100] {
             let [ours, once, always] = [measured(moves), once(moves), always(moves)];
             println!(
@@ -316,6 +316,9 @@ mod tests {
             // It lasts for games of any length.
             assert!(ours.is_some_and(|left| left > 2.0), "{moves}: {ours:?}");
             assert!(ours < always, "{moves}: {ours:?} {always:?}");
+            // Even if it ponders and no expected move comes.
+            let ponders = left_after(moves, ms(510), ms(320), true);
+            assert!(ponders.is_some(), "{moves}");
         }
         assert_eq!(once(80), None);
     }

@@ -260,6 +260,11 @@ impl Error {
         })
     }
 
+    /// Returns whether a limit of Lichess has stopped the request: now, or by the pause after an earlier one.
+    pub fn is_limited(&self) -> bool {
+        self.is_rate_limited() || matches!(self, Self::Paused(..))
+    }
+
     /// Returns whether the status is 429.
     pub fn is_rate_limited(&self) -> bool {
         self.code() == Some(429)

@@ -350,7 +350,7 @@ impl Account {
     ) {
         let challenge = &incoming.challenge;
         info!(challenge = %challenge.id, "cannot accept: {failure}");
-        let is_paused = failure.is_rate_limited() || matches!(failure, Failure::Paused(..));
+        let is_paused = failure.is_limited();
         let response = failure.error_response();
         let is_bot_day_limit = response.is_some_and(ErrorResponse::is_bot_day_limit);
         if (is_paused || is_bot_day_limit) && !may_have_worked {

@@ -112,6 +112,8 @@ impl Account {
                 );
                 match list {
                     Ok(list) => {
+                        let (theirs, ours) = (list.incoming.len(), list.outgoing.len());
+                        debug!("open challenges: {theirs} to us, {ours} of ours");
                         account.find_lost_challenges(&list.outgoing);
                         account.on_own_challenges_listed(&list.outgoing);
                         account.on_challenges_listed(list.incoming, requested_at);
@@ -120,9 +122,8 @@ impl Account {
                         info!("cannot read the list of challenges: {failure}");
                         // The token lacks the scope, or there will be no list for a while: the queue is served without
                         // it.
-                        let is_paused =
-                            failure.is_rate_limited() || matches!(failure, Failure::Paused(..));
-                        if failed_before || is_paused || failure.is_forbidden() {
+                        let fails_for_long = failed_before && !account.connection.is_offline();
+                        if fails_for_long || failure.is_limited() || failure.is_forbidden() {
                             account.reassess_queue();
                         }
                     }

@@ -139,11 +139,12 @@ impl Account {
             Ok(online_bots) => {
                 let bots = plural::count(online_bots.bots.len(), "bot is", "bots are");
                 debug!("{bots} online");
-                self.matchmaking.on_online_bots(Some(online_bots));
+                self.matchmaking.on_online_bots(online_bots);
             }
             Err(failure) => {
                 info!("cannot read the online bots: {failure}");
-                self.matchmaking.on_online_bots(None);
+                self.matchmaking
+                    .on_unreadable("the list of online bots cannot be read");
             }
         }
     }
@@ -193,7 +194,8 @@ impl Account {
                 info!(
                     "cannot read the online status of the chosen opponents; trying again later: {failure}"
                 );
-                self.matchmaking.on_status_unreadable();
+                self.matchmaking
+                    .on_unreadable("the online status of the chosen opponents cannot be read");
             }
         }
     }

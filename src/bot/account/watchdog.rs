@@ -235,6 +235,9 @@ impl Account {
         }
         if is_complete {
             self.release_expired(requested_at);
+        } else {
+            // They may have become games that are not listed, which count.
+            self.games.slots.take_expired(requested_at);
         }
     }
 }

@@ -377,16 +377,15 @@ impl Matchmaking {
         self.back_off(BACKOFF_AFTER_REFUSAL, "the last challenge was refused");
     }
 
-    /// The online bots, or `None` if the request failed.
-    pub(super) fn on_online_bots(&mut self, online_bots: Option<OnlineBots>) {
+    pub(super) fn on_online_bots(&mut self, online_bots: OnlineBots) {
         self.state = State::Idle;
-        match online_bots {
-            Some(online_bots) => self.online_bots = Some((online_bots, clock::now())),
-            None => self.back_off(
-                BACKOFF_AFTER_FAILURE,
-                "the list of online bots cannot be read",
-            ),
-        }
+        self.online_bots = Some((online_bots, clock::now()));
+    }
+
+    /// What is needed to choose an opponent cannot be read, as `why` says.
+    pub(super) fn on_unreadable(&mut self, why: &'static str) {
+        self.state = State::Idle;
+        self.back_off(BACKOFF_AFTER_FAILURE, why);
     }
 
     /// These users cannot be challenged.
@@ -397,15 +396,6 @@ impl Matchmaking {
                 self.record_refusal(user, offer, *refusal);
             }
         }
-    }
-
-    /// The online status of the chosen users cannot be read.
-    pub(super) fn on_status_unreadable(&mut self) {
-        self.state = State::Idle;
-        self.back_off(
-            BACKOFF_AFTER_FAILURE,
-            "the online status of the chosen opponents cannot be read",
-        );
     }
 
     /// None of the chosen users could be challenged.

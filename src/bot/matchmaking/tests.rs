@@ -81,7 +81,7 @@ impl Fixture {
     fn eager(names: &[&str]) -> Self {
         let mut fixture = Self::new("enabled = true\nidle_s = 0\n");
         assert_eq!(fixture.next_action(0), Action::ListOnlineBots);
-        fixture.matchmaking.on_online_bots(Some(online_bots(names)));
+        fixture.matchmaking.on_online_bots(online_bots(names));
         fixture
     }
 
@@ -137,9 +137,7 @@ fn matchmaking_avoids_game_overlapping_arena() {
     let config = "enabled = true\nidle_s = 0\nprofile = [{ clock = [\"3+2\", \"10+5\"] }]\n";
     let mut fixture = Fixture::new(config);
     assert_eq!(fixture.next_action(0), Action::ListOnlineBots);
-    fixture
-        .matchmaking
-        .on_online_bots(Some(online_bots(&["Ann"])));
+    fixture.matchmaking.on_online_bots(online_bots(&["Ann"]));
     // A game of 3+2 lasts for 2 * (180 + 40 * 2) seconds.
     fixture.inputs.arena_starts = Some(fixture.start + Duration::from_secs(521));
     assert_eq!(fixture.next_action(2), Action::Wait);
@@ -179,7 +177,9 @@ fn matchmaking_waits_for_others() {
     assert_eq!(fixture.next_action(200), Action::ListOnlineBots);
     // One thing at a time.
     assert_eq!(fixture.next_action(270), Action::Wait);
-    fixture.matchmaking.on_online_bots(None);
+    fixture
+        .matchmaking
+        .on_unreadable("the list of online bots cannot be read");
     assert_eq!(fixture.next_action(1), Action::Wait);
 }
 

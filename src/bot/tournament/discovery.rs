@@ -30,8 +30,7 @@ const REQUEST_INTERVAL: Duration = Duration::from_secs(1);
 /// Arena pages read at most in one scan.
 const MAX_LOOKUPS: usize = 20;
 
-/// Time after which the page of an arena that does not allow bots is read again: its organizer may allow them until it
-/// starts.
+/// Time after which the page of an arena that does not allow bots is read again: its organizer may allow them later.
 const NO_BOTS_MAX_AGE: Duration = Duration::from_secs(30 * 60);
 
 /// Time limit for the tasks of new arenas to read their pages. Until then it is not known when these arenas take place.

@@ -452,19 +452,24 @@ fn policy_accept_refused_by_limit_of_opponent_is_declined() {
 #[test]
 fn policy_rematch_of_absent_challenger_is_dropped() {
     let site = site();
-    let bot = Daemon::start(&site, "games.concurrency = 1\n");
+    let config = "games.concurrency = 1\nweb.listen = \"\"\n\
+                  daemon = { log_level = \"debug\", socket = \"control.sock\" }\n";
+    let bot = Daemon::start(&site, config);
     let [anna, bert] = ["Anna", "Bert"].map(|name| site.player(name));
     let first = anna.start(&BLITZ);
     let second = bert.challenge(&BLITZ);
     wait_for_log(&bot, &second, "is queued");
     abort(&anna, &first);
     assert_eq!(bert.answer(&second), "accepted");
-    let lists = || requests_of(&site, BOT, Endpoint::ChallengeList).len();
-    let before = lists();
     // Unlike an offer in the game it is listed, for as long as the challenger is there.
     let third = site.sim.challenge_to_rematch("Anna", &first).unwrap();
     wait_for_log(&bot, &third, "is queued");
-    wait("it was listed", || (lists() > before).then_some(()));
+    wait("it was listed", || {
+        let log = bot.log();
+        let queued = log.lines().skip_while(|line| !line.contains(&third));
+        let mut listed = queued.filter(|line| line.contains("open challenges: 1 to us"));
+        listed.next().map(drop)
+    });
     site.sim.advance(Duration::from_secs(21));
     abort(&bert, &second);
     wait_for_log(&bot, &third, "no longer there");

@@ -46,6 +46,9 @@ const UNNAMED_PAUSE_WAIT: Duration = Duration::from_secs(10);
 /// Wait before rejoining after the second withdrawal that was not ours; grows by as much with each further one.
 const REJOIN_STEP: Duration = Duration::from_secs(30);
 
+/// The period of an arena in which the account cannot take part yet.
+const NEVER: Range<i64> = 0..0;
+
 /// Reason why the account does not take part.
 const NO_BOTS: &str = "it does not allow bots";
 
@@ -95,14 +98,14 @@ fn next_action(arena: &Arena, observations: &mut Observations) -> Action {
     if arena.finished {
         return Action::Done;
     }
+    if arena.variant.rules().is_none() {
+        return Action::Reject(format!("we do not play {}", arena.variant));
+    }
     if !arena.bots_allowed {
         return match arena.starts_in {
             Some(left) => Action::AwaitBots(refused_poll_interval(left)),
             None => Action::Reject(NO_BOTS.to_owned()),
         };
-    }
-    if arena.variant.rules().is_none() {
-        return Action::Reject(format!("we do not play {}", arena.variant));
     }
     match arena.me {
         None => Action::Join,
@@ -417,6 +420,8 @@ impl ArenaTask {
     /// Reports that the arena does not allow bots. Its organizer may allow them until it starts.
     fn await_bots(&mut self, arena: &Arena) {
         let (id, name) = (&arena.id, &arena.name);
+        // It keeps no other arena away meanwhile.
+        self.period.send_replace(Some(NEVER));
         if !std::mem::replace(&mut self.observations.no_bots, true) {
             warn!(arena = %id, "not joining {name}: {NO_BOTS}; looking again every minute until it starts");
         }
