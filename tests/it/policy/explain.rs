@@ -1,4 +1,4 @@
-//! What `knightwatch explain` says about a challenge.
+//! Decisions about challenges as `knightwatch explain` prints them.
 
 use std::process::Command;
 
