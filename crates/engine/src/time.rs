@@ -96,7 +96,8 @@ impl TimeBudget {
             .saturating_sub(lost)
             .max(usable.mul_f64(params::MIN_SHARE_DESPITE_LAG));
         let fair = pool / moves;
-        let ponder_factor = if clock.ponders {
+        let is_short = usable < clock.overhead.saturating_mul(params::MIN_PONDER_CLOCK);
+        let ponder_factor = if clock.ponders && !is_short {
             params::PONDER_FACTOR
         } else {
             1.0
@@ -272,6 +273,11 @@ mod tests {
             assert!(error < 0.001, "{ratio}");
             assert_eq!(pondering.hard, alone.hard);
         }
+        // Not if the clock is short: then delays count.
+        let short = clock(900, 600, None, 50);
+        let ponders = true;
+        let pondering = TimeBudget::from_clock(&Clock { ponders, ..short }, 20);
+        assert_eq!(pondering, TimeBudget::from_clock(&short, 20));
         // The last move before the time control has its share of the clock already.
         let last = clock(10_000, 0, Some(1), 50);
         let ponders = true;
@@ -316,9 +322,12 @@ mod tests {
             // It lasts for games of any length.
             assert!(ours.is_some_and(|left| left > 2.0), "{moves}: {ours:?}");
             assert!(ours < always, "{moves}: {ours:?} {always:?}");
-            // Even if it ponders and no expected move comes.
+            // Less is left if it ponders and no expected move ever comes.
             let ponders = left_after(moves, ms(510), ms(320), true);
-            assert!(ponders.is_some(), "{moves}");
+            assert!(
+                ponders.is_some_and(|left| left > 1.0),
+                "{moves}: {ponders:?}"
+            );
         }
         assert_eq!(once(80), None);
     }
