@@ -19,6 +19,8 @@ play = { book = false, max_nodes = 2000 }
 
 const PONDERING: &str = "pondering on ";
 const HIT: &str = "ponder hit";
+const PONDERS: &str = "\"ponders\":true";
+const PONDERS_NOT: &str = "\"ponders\":false";
 
 /// Waits until the bot has pondered `times` times, and returns the expected move.
 fn wait_for_ponder_move(site: &Site, bot: &Daemon, id: &str, times: usize) -> String {
@@ -63,6 +65,12 @@ fn ponderhit_uses_the_pondered_search() {
     act(&anna, &id, "resign");
     site.finished(&id);
     let trace = wait_for_trace(&site, &bot, &id, "\"end\"");
+    // Its moves may take longer.
+    let text = fs::read_to_string(&trace).unwrap();
+    assert!(
+        text.contains(PONDERS) && !text.contains(PONDERS_NOT),
+        "{text}"
+    );
     let state = bot.state().clone();
     assert!(bot.stop().success());
     let printed = replay_without_differences(&site, &state, &[trace.to_str().unwrap()]);
@@ -79,5 +87,10 @@ fn limited_strength_does_not_ponder() {
     act(&anna, &id, "resign");
     site.finished(&id);
     let trace = wait_for_trace(&site, &bot, &id, "\"end\"");
-    assert!(!fs::read_to_string(trace).unwrap().contains(PONDERING));
+    let text = fs::read_to_string(trace).unwrap();
+    assert!(
+        text.contains(PONDERS_NOT) && !text.contains(PONDERS),
+        "{text}"
+    );
+    assert!(!text.contains(PONDERING));
 }
