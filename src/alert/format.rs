@@ -119,10 +119,12 @@ pub(super) fn message(format: AlertFormat, alert: &Alert, server: &str) -> Messa
 
 /// The end of an alert for Alertmanager; `None` leaves it to Alertmanager.
 fn end(alert: &Alert, now: SystemTime) -> Option<SystemTime> {
-    match alert.kind {
-        _ if alert.resolved => now.checked_sub(CLOCK_TOLERANCE),
-        _ if alert.lasts() => now.checked_add(UNREPEATED_END),
-        _ => None,
+    if alert.resolved {
+        now.checked_sub(CLOCK_TOLERANCE)
+    } else if alert.lasts() {
+        now.checked_add(UNREPEATED_END)
+    } else {
+        None
     }
 }
 

@@ -404,8 +404,10 @@ pub(super) fn write_pending_pgn(
     let sql = "SELECT id, opponent, started FROM game WHERE pgn_pending = 1 ORDER BY seq";
     let mut statement = db.prepare(sql)?;
     let pending = statement.query_map([], |row| {
-        let (id, opponent): (String, String) = (row.get(0)?, row.get(1)?);
-        let path = files.path(&id, &opponent, row.get(2)?);
+        let id: String = row.get(0)?;
+        // Damaged values are found when the record is read.
+        let opponent: String = row.get(1).unwrap_or_default();
+        let path = files.path(&id, &opponent, row.get(2).unwrap_or_default());
         Ok((id, path))
     })?;
     let (mut failed, mut first) = (HashSet::new(), None);

@@ -12,8 +12,8 @@ use super::tunable::tunables;
 pub(crate) const MOVES_TO_GO_FOR_LAG: u32 = 60;
 /// Factor of the soft limit if the engine ponders (1.0 to 1.5); 1.25 as in Stockfish.
 pub(crate) const PONDER_FACTOR: f64 = 1.25;
-/// That factor applies while the clock has at least this many times the overhead (10 to 50): with less, a late move of
-/// which nothing was searched in advance could lose the game.
+/// [`PONDER_FACTOR`] applies while the clock has at least this many times the overhead (10 to 50): with less, a late move
+/// of which nothing was searched in advance could lose the game.
 pub(crate) const MIN_PONDER_CLOCK: u32 = 20;
 /// A move uses at most this share of the clock if it is the last one before the time control (0.6 to 0.9).
 pub(crate) const MAX_LAST_MOVE_SHARE: f64 = 0.8;

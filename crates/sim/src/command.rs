@@ -32,8 +32,8 @@ pub struct SimArgs {
     #[arg(long = "user", value_name = "NAME[:bot|:guest|:browser]")]
     pub users: Vec<NewUser>,
     /// Create an arena, as in `Friday,clock=60+0,minutes=10,starts-in=30s,bots,rated`; further keys: id,
-    /// description, variant, position, password, team, teams, min-rating, max-rating, min-rated-games, allow, banned, berserkable,
-    /// streakable, created-by
+    /// description, variant, position, password, team, teams, min-rating, max-rating, min-rated-games, allow, banned,
+    /// berserkable, streakable, created-by
     #[arg(long = "arena", value_name = "NAME[,KEY=VALUE]...")]
     pub arenas: Vec<ArenaOptions>,
     /// Create a team, as in `The Bots,password=secret,leader=NAME,members=A,members=B,by-message`

@@ -382,7 +382,7 @@ impl Matchmaking {
         self.online_bots = Some((online_bots, clock::now()));
     }
 
-    /// What is needed to choose an opponent cannot be read, as `why` says.
+    /// Waits because something that the choice of an opponent needs cannot be read, as `why` says.
     pub(super) fn on_unreadable(&mut self, why: &'static str) {
         self.state = State::Idle;
         self.back_off(BACKOFF_AFTER_FAILURE, why);

@@ -616,14 +616,19 @@ fn pending_pgn(directory: &Path, opponents: &[&str]) -> Connection {
     db
 }
 
+/// PGN files next to that file.
+fn pgn_files(directory: &Path, grouping: Grouping) -> PgnFiles {
+    PgnFiles {
+        directory: directory.join("pgn"),
+        grouping,
+        details: Details::ALL,
+    }
+}
+
 #[test]
 fn pgn_of_a_game_is_written_by_one_of_two_processes() {
     let home = tempfile::tempdir().unwrap();
-    let files = PgnFiles {
-        directory: home.path().join("pgn"),
-        grouping: Grouping::All,
-        details: Details::ALL,
-    };
+    let files = pgn_files(home.path(), Grouping::All);
     let first = pending_pgn(home.path(), &["Anna"]);
     let second = open(&home.path().join("games.sqlite"), Some(SERVER)).unwrap();
     // Both have read that the game waits for it.
@@ -637,15 +642,12 @@ fn pgn_of_a_game_is_written_by_one_of_two_processes() {
 #[test]
 fn pgn_is_written_after_a_game_that_has_none() {
     let home = tempfile::tempdir().unwrap();
-    let files = PgnFiles {
-        directory: home.path().join("pgn"),
-        grouping: Grouping::Opponent,
-        details: Details::ALL,
-    };
+    let files = pgn_files(home.path(), Grouping::Opponent);
     let db = pending_pgn(home.path(), &["Anna", "Bert", "Cleo"]);
     let obstacle = files.directory.join("Anna.pgn");
     fs::create_dir_all(&obstacle).unwrap();
-    let damage = "UPDATE game SET account_rating = -1 WHERE id = 'b'";
+    let damage =
+        "UPDATE game SET account_rating = -1, opponent = CAST(x'ff' AS TEXT) WHERE id = 'b'";
     db.execute(damage, []).unwrap();
     let pending = || -> Vec<String> {
         let sql = "SELECT id FROM game WHERE pgn_pending = 1";

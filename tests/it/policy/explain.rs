@@ -1,6 +1,18 @@
 //! Decisions about challenges as `knightwatch explain` prints them.
 
+use std::path::Path;
 use std::process::Command;
+
+/// `knightwatch explain` with the configuration and the state files in this directory.
+fn explain_command(home: &Path) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_knightwatch"));
+    command
+        .args(["explain", "--config", "config.toml"])
+        .current_dir(home)
+        .env_remove("LICHESS_TOKEN")
+        .env("STATE_DIRECTORY", home);
+    command
+}
 
 /// Output of `knightwatch explain` for a challenge.
 fn explain(config: &str, challenge: &str) -> String {
@@ -15,11 +27,8 @@ fn explain_with_state(files: &[(&str, &str)], config: &str, challenge: &str) -> 
     }
     std::fs::write(home.path().join("config.toml"), config).unwrap();
     std::fs::write(home.path().join("challenge.json"), challenge).unwrap();
-    let output = Command::new(env!("CARGO_BIN_EXE_knightwatch"))
-        .args(["explain", "challenge.json", "--config", "config.toml"])
-        .current_dir(home.path())
-        .env_remove("LICHESS_TOKEN")
-        .env("STATE_DIRECTORY", home.path())
+    let output = explain_command(home.path())
+        .arg("challenge.json")
         .output()
         .unwrap();
     assert!(output.status.success(), "{output:?}");
@@ -95,12 +104,8 @@ fn policy_explain_takes_challenge_in_words() {
             "challenge.max_rating = 1800\n",
         )
         .unwrap();
-        let output = Command::new(env!("CARGO_BIN_EXE_knightwatch"))
-            .args(["explain", "--config", "config.toml"])
+        let output = explain_command(home.path())
             .args(arguments)
-            .current_dir(home.path())
-            .env_remove("LICHESS_TOKEN")
-            .env("STATE_DIRECTORY", home.path())
             .output()
             .unwrap();
         let (out, error) = (output.stdout, output.stderr);
@@ -201,13 +206,10 @@ fn policy_explain_takes_position_color_and_time_of_day() {
         (&["--fen", ending], "casual, fromPosition"),
     ] {
         let day = (!arguments.contains(&"--at")).then_some(day);
-        let output = Command::new(env!("CARGO_BIN_EXE_knightwatch"))
-            .args(["explain", "--config", "config.toml", "--user", "Anna"])
+        let output = explain_command(home.path())
+            .args(["--user", "Anna"])
             .args(arguments)
             .args(day.into_iter().flatten())
-            .current_dir(home.path())
-            .env_remove("LICHESS_TOKEN")
-            .env("STATE_DIRECTORY", home.path())
             .output()
             .unwrap();
         assert!(output.status.success(), "{output:?}");

@@ -364,17 +364,16 @@ impl Referee {
             return snapshots;
         }
         let plies = self.plies();
+        // Elsewhere Lichess ignores it.
+        let can_offer = !self.config.ai
+            && !self.draw_offers[color.index()]
+            && self.last_draw_offer[color.index()]
+                .is_none_or(|last| last + DRAW_OFFER_INTERVAL_PLIES < plies);
         if self.game.repetitions() >= 3 || self.draw_offers[(!color).index()] {
             self.finish(Status::Draw, None, now, &mut snapshots);
-        } else if self.config.ai
-            || self.draw_offers[color.index()]
-            || self.last_draw_offer[color.index()]
-                .is_some_and(|last| last + DRAW_OFFER_INTERVAL_PLIES >= plies)
-        {
-            // Lichess ignores it.
-        } else if !self.game.position().has_mating_material(!color) {
+        } else if can_offer && !self.game.position().has_mating_material(!color) {
             self.finish(Status::InsufficientMaterialClaim, None, now, &mut snapshots);
-        } else {
+        } else if can_offer {
             self.draw_offers[color.index()] = true;
             self.last_draw_offer[color.index()] = Some(plies);
             snapshots.push(self.snapshot(now));
@@ -443,13 +442,8 @@ impl Referee {
     }
 
     fn undo_moves(&mut self, plies: usize, now: SimTime) {
-        let keep = self.plies().saturating_sub(plies);
-        if let Timing::Clock(clock) = &mut self.timing {
-            for undone in (keep..self.game.moves().len()).rev() {
-                let before = undone.checked_sub(1);
-                clock.undo_move(before.map(|ply| self.clock_history[ply]), now);
-            }
-        }
+        let played = self.plies();
+        let keep = played.saturating_sub(plies);
         self.game.truncate(keep);
         let end = self
             .moves
@@ -458,15 +452,21 @@ impl Referee {
             .nth(keep.wrapping_sub(1))
             .unwrap_or(0);
         self.moves.truncate(end);
-        self.clock_history.truncate(keep);
         self.takeback.proposed = [false; 2];
         self.draw_offers = [false; 2];
         self.last_move_at = now;
         let turn = self.turn();
         match &mut self.timing {
+            Timing::Clock(clock) => {
+                for undone in (keep..played).rev() {
+                    let before = undone.checked_sub(1);
+                    clock.undo_move(before.map(|ply| self.clock_history[ply]), now);
+                }
+            }
             Timing::Days(days) => days.set_turn(turn, now),
-            Timing::Clock(_) | Timing::Unlimited => {}
+            Timing::Unlimited => {}
         }
+        self.clock_history.truncate(keep);
     }
 
     /// Claims victory because the opponent left; `opponent_gone`: they have been away for long enough. A no-op at the wrong

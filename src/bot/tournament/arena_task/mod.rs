@@ -386,7 +386,12 @@ impl ArenaTask {
             }
         };
         self.known = true;
-        self.period.send_replace(Some(arena.period()));
+        // An arena without bots keeps no other one away.
+        let period = match arena.bots_allowed {
+            true => arena.period(),
+            false => NEVER,
+        };
+        self.period.send_replace(Some(period));
         self.joined = arena.me.is_some_and(|me| !me.withdrawn);
         self.set_slot_need(current_slot_need(&arena));
         match next_action(&arena, &mut self.observations) {
@@ -420,8 +425,6 @@ impl ArenaTask {
     /// Reports that the arena does not allow bots. Its organizer may allow them until it starts.
     fn await_bots(&mut self, arena: &Arena) {
         let (id, name) = (&arena.id, &arena.name);
-        // It keeps no other arena away meanwhile.
-        self.period.send_replace(Some(NEVER));
         if !std::mem::replace(&mut self.observations.no_bots, true) {
             warn!(arena = %id, "not joining {name}: {NO_BOTS}; looking again every minute until it starts");
         }
