@@ -119,6 +119,9 @@ pub enum EngineError {
         /// The options that it has.
         choices: String,
     },
+    /// The option is set by the game that is played.
+    #[error("{0} follows from each game; remove it from the options")]
+    OptionOfGames(String),
     /// The option does not take the value.
     #[error("{option} of {name} takes {kind}, not {value}")]
     BadValue {
@@ -154,6 +157,14 @@ pub enum EngineError {
         line: String,
         /// The problem with the move.
         source: MoveError,
+    },
+    /// The best move is none of those that were to be searched.
+    #[error("{name} ignores `searchmoves` and plays {mv}")]
+    ExcludedMove {
+        /// Name of the engine.
+        name: String,
+        /// The move in UCI notation.
+        mv: String,
     },
     /// The engine cannot play the game.
     #[error("{name} does not play {what}")]
@@ -199,6 +210,7 @@ impl EngineError {
             self,
             Self::NoCommand
                 | Self::UnknownOption { .. }
+                | Self::OptionOfGames(_)
                 | Self::BadValue { .. }
                 | Self::Rejected { .. }
         )
@@ -426,7 +438,16 @@ impl Channel {
                     }
                 }
                 Event::Stop => {}
-                Event::Timeout => return Err(EngineError::TooLate(self.name.clone())),
+                Event::Timeout => {
+                    // The move may have come in time, and this thread may be late.
+                    while let Some(line) = self.inbox.waiting_line() {
+                        self.transcript.received(&line);
+                        if let Some(found) = on_line(&line)? {
+                            return Ok(found);
+                        }
+                    }
+                    return Err(EngineError::TooLate(self.name.clone()));
+                }
             }
         }
     }

@@ -16,7 +16,7 @@ use super::info::Info;
 use super::process::ProcessTable;
 use super::transcript::printable;
 use super::xboard::Xboard;
-use super::{lines, uci, variant};
+use super::{lines, uci, variant, xboard};
 
 /// Option of UCI engines that can ponder.
 pub(crate) const PONDER: &str = "Ponder";
@@ -40,6 +40,9 @@ pub(crate) const MULTI_PV: &str = "MultiPV";
 /// Option of UCI engines that play variants.
 const VARIANT: &str = "UCI_Variant";
 
+/// Option of UCI engines that play Chess960.
+const CHESS960: &str = "UCI_Chess960";
+
 /// A running engine; killed on drop.
 pub struct EngineProcess {
     channel: Channel,
@@ -49,6 +52,8 @@ pub struct EngineProcess {
     notation: CastlingNotation,
     /// Variant that a UCI engine plays.
     variant: Variant,
+    /// Time limit for the introduction.
+    start_timeout: Duration,
     /// Time limit for being ready after it was given options.
     ready_timeout: Duration,
 }
@@ -91,6 +96,10 @@ pub(crate) fn check_option(
     value: &str,
 ) -> Result<(), EngineError> {
     let (engine, option) = (engine.to_owned(), name.to_owned());
+    let mut of_games = [VARIANT, CHESS960].into_iter();
+    if of_games.any(|other| other.eq_ignore_ascii_case(name)) {
+        return Err(EngineError::OptionOfGames(option));
+    }
     match find_option(options, name).map(|option| &option.kind) {
         None => {
             let names: Vec<&str> = options.iter().map(|option| &*option.name).collect();
@@ -140,6 +149,7 @@ impl EngineProcess {
             protocol,
             notation: CastlingNotation::Standard,
             variant: Variant::Standard,
+            start_timeout: launch.timeout,
             ready_timeout: launch.ready_timeout,
         };
         if engine.option(SHOW_WDL).is_some() {
@@ -221,7 +231,7 @@ impl EngineProcess {
     pub(crate) fn abilities(&self) -> Abilities {
         let has = |name| self.option(name).is_some();
         let (chess960, any_start) = match &self.protocol {
-            ProtocolState::Uci => (has("UCI_Chess960"), true),
+            ProtocolState::Uci => (has(CHESS960), true),
             ProtocolState::Xboard(xboard) => (xboard.plays_chess960(), xboard.sets_boards()),
             ProtocolState::Lines(_) => (true, true),
         };
@@ -234,8 +244,11 @@ impl EngineProcess {
                 Some(OptionKind::Spin(range)) if has(LIMIT_STRENGTH) => Some(range.clone()),
                 _ => None,
             },
-            lines: match self.option(MULTI_PV) {
-                Some(OptionKind::Spin(range)) => usize::try_from(*range.end()).unwrap_or(1).max(1),
+            // The lines of XBoard's protocol have no numbers.
+            lines: match (&self.protocol, self.option(MULTI_PV)) {
+                (ProtocolState::Uci, Some(OptionKind::Spin(range))) => {
+                    usize::try_from(*range.end()).unwrap_or(1).max(1)
+                }
                 _ => 1,
             },
             special_limits: !matches!(self.protocol, ProtocolState::Xboard(_)),
@@ -307,8 +320,16 @@ impl EngineProcess {
 
     /// Checks that the engine has an option that takes this value.
     pub(crate) fn check_option(&self, name: &str, value: &str) -> Result<(), EngineError> {
-        if let ProtocolState::Lines(_) = self.protocol {
-            return Ok(());
+        match &self.protocol {
+            ProtocolState::Lines(_) => return Ok(()),
+            ProtocolState::Xboard(xboard) if !xboard.has_features() => {
+                return Err(EngineError::Silent {
+                    name: self.channel.name.clone(),
+                    expected: "a line `feature`, which options need,",
+                    timeout: self.start_timeout,
+                });
+            }
+            ProtocolState::Uci | ProtocolState::Xboard(_) => {}
         }
         check_option(&self.channel.name, &self.options, name, value)
     }
@@ -363,12 +384,15 @@ impl EngineProcess {
     /// When the engine has exited.
     pub(crate) fn send_option(&mut self, name: &str, value: &str) -> Result<(), EngineError> {
         // Some engines compare names exactly.
-        let known = find_option(&self.options, name).map_or(name, |option| &option.name);
+        let option = find_option(&self.options, name);
+        let known = option.map_or(name, |option| &option.name);
+        let is_button = option.is_some_and(|option| option.kind == OptionKind::Button);
+        let value = (!is_button).then_some(value);
         let command = match &mut self.protocol {
             ProtocolState::Uci => uci::set_option(known, value),
             ProtocolState::Xboard(_) => Xboard::set_option(known, value),
             ProtocolState::Lines(options) => {
-                options.insert(name.to_owned(), value.to_owned());
+                options.insert(name.to_owned(), value.unwrap_or_default().to_owned());
                 return Ok(());
             }
         };
@@ -445,7 +469,7 @@ impl EngineProcess {
         }
         self.notation = notation;
         if let ProtocolState::Uci = self.protocol {
-            self.send_option("UCI_Chess960", if chess960 { "true" } else { "false" })?;
+            self.send_option(CHESS960, if chess960 { "true" } else { "false" })?;
         }
         Ok(())
     }
@@ -497,14 +521,21 @@ impl EngineProcess {
         if let Some(text) = best.said {
             debug!("{} says: {text}", self.channel.name);
         }
-        found
+        let found = found?;
+        if !go.search_moves.is_empty() && !go.search_moves.contains(&found.mv) {
+            return Err(EngineError::ExcludedMove {
+                name: self.channel.name.clone(),
+                mv: found.mv.uci(notation).to_string(),
+            });
+        }
+        Ok(found)
     }
 
     /// Waits for the move of a search that has failed by being late. Returns whether the process can be used again.
     pub(crate) fn recover(&mut self, timeout: Duration) -> bool {
         let is_move = |line: &str| match self.protocol {
             ProtocolState::Uci => line.starts_with("bestmove"),
-            ProtocolState::Xboard(_) => line.starts_with("move "),
+            ProtocolState::Xboard(_) => xboard::move_of(line).is_some(),
             ProtocolState::Lines(_) => !line.starts_with("info"),
         };
         let found = |line: &str| is_move(line.trim_start()).then_some(());

@@ -22,8 +22,10 @@ pub enum OptionKind {
     Spin(RangeInclusive<i64>),
     /// One of several texts; a check box is `true` or `false`.
     Choice(Vec<String>),
-    /// Any text, or a button.
+    /// Any text.
     Any,
+    /// An action without a value.
+    Button,
 }
 
 impl OptionKind {
@@ -38,6 +40,8 @@ impl OptionKind {
             Self::Choice(choices) => choices.iter().any(|choice| choice == value),
             // A line break would be another command.
             Self::Any => !value.contains(['\n', '\r']),
+            // The value is not sent.
+            Self::Button => true,
         }
     }
 }
@@ -49,6 +53,7 @@ impl fmt::Display for OptionKind {
             Self::Spin(range) => write!(f, "{} to {}", range.start(), range.end()),
             Self::Choice(choices) => f.write_str(&choices.join(", ")),
             Self::Any => f.write_str("a line of text"),
+            Self::Button => f.write_str("no value"),
         }
     }
 }
@@ -81,6 +86,7 @@ impl EngineOption {
                 let choices = choices.map(|choice| choice.trim().to_owned());
                 OptionKind::Choice(choices.take(MAX_CHOICES).collect())
             }
+            (Some("button"), ..) => OptionKind::Button,
             _ => OptionKind::Any,
         };
         let name = name.trim().to_owned();
@@ -110,11 +116,13 @@ impl EngineOption {
                 let choices = rest.split("///").map(str::trim).take(MAX_CHOICES);
                 let choices: Vec<&str> = choices.collect();
                 let chosen = choices.iter().find_map(|choice| choice.strip_prefix('*'));
+                // Many engines mark none.
+                let chosen = chosen.or_else(|| choices.first().copied());
                 let names = choices.iter().map(|choice| choice.trim_start_matches('*'));
                 let kind = OptionKind::Choice(names.map(str::to_owned).collect());
                 (kind, chosen.map(str::to_owned))
             }
-            "button" | "save" | "reset" => (OptionKind::Any, None),
+            "button" | "save" | "reset" => (OptionKind::Button, None),
             _ => (OptionKind::Any, Some(rest.to_owned())),
         };
         let name = name.trim().to_owned();
@@ -157,7 +165,14 @@ mod tests {
                 one_of(&["Solid", "Very risky"]),
                 Some("Very risky"),
             ),
-            ("Clear Hash", "button", "button", OptionKind::Any, None),
+            ("Clear Hash", "button", "button", OptionKind::Button, None),
+            (
+                "UCI_Variant",
+                "combo default chess var chess var atomic",
+                "combo chess /// atomic",
+                one_of(&["chess", "atomic"]),
+                Some("chess"),
+            ),
             (
                 "Contempt",
                 "spin default 0 min -100 max 100",

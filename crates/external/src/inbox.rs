@@ -114,6 +114,14 @@ impl Inbox {
         self.wait(deadline, |_| None)
     }
 
+    /// Takes a line that has already come.
+    pub(crate) fn waiting_line(&self) -> Option<String> {
+        let mut state = self.lock();
+        let line = state.lines.pop_front();
+        self.changed.notify_all();
+        line
+    }
+
     fn wait(&self, deadline: Instant, signal: impl Fn(&mut State) -> Option<Event>) -> Event {
         let mut state = self.lock();
         loop {

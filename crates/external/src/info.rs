@@ -32,7 +32,7 @@ pub struct Info {
 impl Info {
     /// Parses a line. `None` if it is no `info` line, or is a message.
     pub fn parse(line: &str, position: &Position) -> Option<Self> {
-        let mut words = line.split_whitespace();
+        let mut words = line.split_whitespace().peekable();
         if words.next() != Some("info") {
             return None;
         }
@@ -69,10 +69,10 @@ impl Info {
                 "upperbound" => info.bound = Bound::Upper,
                 "pv" => {
                     let mut position = position.clone();
-                    for uci in words.by_ref().take(MAX_PV) {
-                        let Ok(mv) = position.parse_uci(uci) else {
-                            break;
-                        };
+                    while info.pv.len() < MAX_PV
+                        && let Some(mv) = words.peek().and_then(|uci| position.parse_uci(uci).ok())
+                    {
+                        words.next();
                         position.play(mv);
                         info.pv.push(mv);
                     }
@@ -117,6 +117,11 @@ mod tests {
         assert_eq!(
             parse("info depth 3 multipv 2 pv e2e4").map(|info| info.multi_pv),
             Some(2)
+        );
+        let info = parse("info depth 3 pv e2e4 e7e5 score cp 900 multipv 2").expect("an info line");
+        assert_eq!(
+            (info.pv.len(), info.score, info.multi_pv),
+            (2, Some(Score::Centipawns(900)), 2)
         );
         for line in [
             "",

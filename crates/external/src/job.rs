@@ -12,6 +12,7 @@ use tracing::Span;
 use super::answer::Opponent;
 use super::channel::{Deadlines, StopSwitch};
 use super::pool::Shared;
+use super::settings::ExternalSettings;
 
 /// Least and most time for the move after `stop`; on a busy machine engines take their time.
 const MIN_STOP_TIMEOUT: Duration = Duration::from_millis(30);
@@ -19,6 +20,9 @@ const MAX_STOP_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Time after the end of all deadlines before a process is killed.
 const KILL_MARGIN: Duration = Duration::from_millis(250);
+
+/// Time after the fixed time of a move before `stop` is sent.
+const FIXED_TIME_MARGIN: Duration = Duration::from_millis(20);
 
 /// Share of the clock that the move may take after `stop`: 1 in this number.
 const STOP_CLOCK_SHARE: u32 = 16;
@@ -161,6 +165,23 @@ impl Bounds {
             None => 2 * hard,
         };
         Self { soft, hard, latest }
+    }
+
+    /// The time that an engine gets for a move instead of the clock, if it does.
+    pub(crate) fn fixed_time(
+        &self,
+        limits: &Limits,
+        settings: &ExternalSettings,
+    ) -> Option<Duration> {
+        let movetime = settings.limits.movetime.or(limits.movetime);
+        let ours = settings.own_time_management && limits.clock.is_some();
+        let fixed = movetime.map(|time| time.min(self.hard));
+        fixed.or(ours.then_some(self.soft))
+    }
+
+    /// When `stop` is sent. An engine that keeps to a fixed time ends by itself before.
+    pub(crate) fn stop(&self, fixed_time: Option<Duration>) -> Duration {
+        fixed_time.map_or(self.hard, |time| (time + FIXED_TIME_MARGIN).min(self.hard))
     }
 }
 
@@ -315,6 +336,9 @@ impl ExternalHandle {
     /// The opponent has made the move that was pondered on: continues under these limits, which start now. Returns whether the
     /// search still runs.
     pub fn ponderhit_with(&self, limits: &Limits) -> bool {
+        let Some(pool) = self.pool.upgrade() else {
+            return false;
+        };
         let mut state = self.control.lock();
         if self.control.is_stopped() {
             return false;
@@ -324,7 +348,8 @@ impl ExternalHandle {
         };
         let now = Instant::now();
         let bounds = Bounds::of(limits, &self.game);
-        switch.ponderhit(deadlines(now + bounds.hard, limits));
+        let stop = bounds.stop(bounds.fixed_time(limits, pool.settings()));
+        switch.ponderhit(deadlines(now + stop, limits));
         state.kill_deadline = Some(now + bounds.latest + stop_timeout(limits) + KILL_MARGIN);
         state.ponder_hit = Some((now, limits.clone()));
         true

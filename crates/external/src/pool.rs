@@ -397,6 +397,10 @@ impl Shared {
         lock(&self.state)
     }
 
+    pub(crate) fn settings(&self) -> &ExternalSettings {
+        &self.settings
+    }
+
     /// A search was stopped or abandoned, perhaps one that waits for a process.
     pub(crate) fn on_stopped(&self) {
         let _state = self.lock();

@@ -33,8 +33,13 @@ pub(crate) fn start(
     Ok((name, options))
 }
 
-pub(crate) fn set_option(name: &str, value: &str) -> String {
-    format!("setoption name {name} value {value}")
+/// The command that sets an option, or presses a button.
+pub(crate) fn set_option(name: &str, value: Option<&str>) -> String {
+    match value {
+        None => format!("setoption name {name}"),
+        Some("") => format!("setoption name {name} value <empty>"),
+        Some(value) => format!("setoption name {name} value {value}"),
+    }
 }
 
 /// Waits until the engine has done everything so far.

@@ -18,9 +18,6 @@ use super::settings::{ExternalSettings, value_of};
 /// Games that a process knows, so that switching between them is not announced as a new game.
 const MAX_KNOWN_GAMES: usize = 16;
 
-/// Time after `go movetime` before `stop` is sent.
-const MOVETIME_MARGIN: Duration = Duration::from_millis(20);
-
 /// Time for an answer that was late, before the process is killed.
 const RECOVERY_TIMEOUT: Duration = Duration::from_secs(1);
 
@@ -90,7 +87,7 @@ impl Worker {
     /// they only need some time. `is_awaited`: a game waits for the search. Returns whether the process can be used again.
     pub(crate) fn recover(&mut self, error: &EngineError, is_awaited: bool) -> bool {
         match error {
-            EngineError::GaveUp { .. } => true,
+            EngineError::GaveUp { .. } | EngineError::ExcludedMove { .. } => true,
             // Without a game, its search was stopped and has had that time already.
             EngineError::TooLate(_) if !is_awaited => false,
             EngineError::TooLate(_) => self.process.recover(RECOVERY_TIMEOUT),
@@ -142,13 +139,8 @@ impl Worker {
             share,
             now - job.since,
         );
-        // An engine that keeps to its time ends by itself.
-        let max = go
-            .movetime
-            .map_or(bounds.hard, |time| time + MOVETIME_MARGIN);
-        let soft = now + max.min(bounds.hard);
         let since = job.since;
-        let deadlines = deadlines(soft, &job.task.limits);
+        let deadlines = deadlines(now + bounds.stop(go.movetime), &job.task.limits);
         let on_info = &mut job.task.on_info;
         let answer = self.process.search(&job.task.game, &go, deadlines, |info| {
             let info = search_info(info, since);
@@ -261,9 +253,8 @@ fn go(
         ponder: limits.ponder,
         ..Go::default()
     };
-    match (fixed.movetime.or(limits.movetime), limits.clock) {
-        (Some(time), _) => go.movetime = Some(time.min(bounds.hard)),
-        (None, Some(_)) if settings.own_time_management => go.movetime = Some(bounds.soft),
+    match (bounds.fixed_time(limits, settings), limits.clock) {
+        (Some(time), _) => go.movetime = Some(time),
         (None, Some(clock)) => {
             let left = clock.remaining.saturating_sub(clock.overhead + elapsed);
             let time = left.mul_f64(share);

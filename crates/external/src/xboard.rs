@@ -21,8 +21,8 @@ const COMMANDS: SearchCommands = SearchCommands {
     ponderhit: "",
 };
 
-/// Time for the first feature: engines of protocol version 1 have none.
-const FEATURE_TIMEOUT: Duration = Duration::from_secs(2);
+/// Longest time for the first feature. Engines of protocol version 1 have none, and others may be slow to start.
+const FEATURE_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Score that stands for a mate, plus the moves to it.
 const MATE: i32 = 100_000;
@@ -35,6 +35,8 @@ pub(crate) struct Xboard {
     board: Option<(Position, Vec<Move>)>,
     /// Depth limit that it has.
     depth: Option<u32>,
+    /// The last game was of another variant than standard chess. Some engines keep the variant after `new`.
+    has_variant: bool,
     pings: u32,
     /// The opponent of the next searches.
     opponent: Option<Opponent>,
@@ -115,7 +117,8 @@ impl Xboard {
         channel.send("xboard")?;
         channel.send("protover 2")?;
         let mut features = Features::default();
-        let first = channel.read_until("feature", FEATURE_TIMEOUT, |line| {
+        let timeout = FEATURE_TIMEOUT.min(launch.timeout);
+        let first = channel.read_until("feature", timeout, |line| {
             features.read(line);
             features.done
         });
@@ -136,6 +139,11 @@ impl Xboard {
             ..Self::default()
         };
         Ok((name, options, xboard))
+    }
+
+    /// Returns whether the engine has sent its features. One without may be of protocol version 1, or late.
+    pub(crate) fn has_features(&self) -> bool {
+        self.features.done.is_some()
     }
 
     pub(crate) fn plays_chess960(&self) -> bool {
@@ -161,13 +169,14 @@ impl Xboard {
         self.features.memory.then(|| format!("memory {mib}"))
     }
 
-    pub(crate) fn set_option(name: &str, value: &str) -> String {
-        let value = match value {
-            "true" => "1",
-            "false" => "0",
-            other => other,
-        };
-        format!("option {name}={value}")
+    /// The command that sets an option, or presses a button.
+    pub(crate) fn set_option(name: &str, value: Option<&str>) -> String {
+        match value {
+            None => format!("option {name}"),
+            Some("true") => format!("option {name}=1"),
+            Some("false") => format!("option {name}=0"),
+            Some(value) => format!("option {name}={value}"),
+        }
     }
 
     /// Waits until the engine has done everything so far, if it can say so.
@@ -224,7 +233,12 @@ impl Xboard {
             });
         }
         channel.send("new")?;
-        if start.castling_notation() == CastlingNotation::KingTakesRook {
+        let is_chess960 = start.castling_notation() == CastlingNotation::KingTakesRook;
+        let has_variant = is_chess960 || variant != Variant::Standard;
+        if std::mem::replace(&mut self.has_variant, has_variant) && !has_variant {
+            channel.send("variant normal")?;
+        }
+        if is_chess960 {
             channel.send("variant fischerandom")?;
         }
         if variant != Variant::Standard
@@ -302,9 +316,11 @@ impl Xboard {
     /// A move in the form that the engine wants; `notation` is that of its game.
     fn move_text(&self, notation: CastlingNotation, position: &Position, mv: Move) -> String {
         let castles_960 = notation == CastlingNotation::KingTakesRook && mv.is_castle();
-        match self.features.san || castles_960 {
-            true => position.san(mv),
-            false => mv.uci(notation).to_string(),
+        match (self.features.san, castles_960) {
+            (true, _) => position.san(mv),
+            // `O-O` only: a check is not marked in this notation.
+            (false, true) => position.san(mv).trim_end_matches(['+', '#']).to_owned(),
+            (false, false) => mv.uci(notation).to_string(),
         }
     }
 
@@ -367,11 +383,7 @@ impl Xboard {
                 best.add_info(info);
                 return Ok(None);
             }
-            let text = line
-                .strip_prefix("move ")
-                .or_else(|| line.strip_prefix("My move is"));
-            if let Some(text) = text {
-                let text = text.trim_start_matches([' ', ':']);
+            if let Some(text) = move_of(line) {
                 let mv = parse_move(game.position(), text);
                 let mv = mv.map_err(|source| EngineError::illegal(&name, game, line, source))?;
                 return Ok(Some((mv, best.take())));
@@ -398,6 +410,20 @@ impl Xboard {
             info,
         })
     }
+}
+
+/// The move that a line announces: `move e2e4`, or as in protocol version 1 `My move is: e2e4` or `1. ... e2e4`.
+pub(crate) fn move_of(line: &str) -> Option<&str> {
+    let line = line.trim();
+    let numbered = || {
+        let (number, text) = line.split_once(". ... ")?;
+        number.parse::<u32>().is_ok().then_some(text)
+    };
+    let text = line
+        .strip_prefix("move ")
+        .or_else(|| line.strip_prefix("My move is"))
+        .or_else(numbered)?;
+    Some(text.trim_start_matches([' ', ':']))
 }
 
 /// Seconds, at least one.
@@ -476,6 +502,10 @@ mod tests {
                 text
             );
         }
+        let position = Position::from_fen("3k4/8/8/8/8/8/8/R3K3 w Q - 0 1").expect("a position");
+        let castle = position.parse_san("O-O-O+").expect("a legal move");
+        let text = Xboard::default().move_text(CastlingNotation::KingTakesRook, &position, castle);
+        assert_eq!(text, "O-O-O");
     }
 
     #[test]

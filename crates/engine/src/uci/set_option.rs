@@ -69,7 +69,7 @@ impl Session {
         let got = self.engine.hash_mib();
         if got < mib {
             self.output
-                .info_string(&format!("Hash: only {got} MiB of memory available"));
+                .info_string(&format!("only {got} MiB of memory are available for Hash"));
         }
     }
 

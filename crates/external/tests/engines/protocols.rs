@@ -9,7 +9,7 @@ use knightwatch_external::{
     EngineProcess, ExternalSettings, GameSetup, Launch, Opponent, Protocol,
 };
 
-use super::{MOVE, clock, play, search_game, settings, start, stub, wait_until_ready};
+use super::{MOVE, clock, play, search_game, settings, start, stub, unhurried, wait_until_ready};
 
 /// An engine of XBoard's protocol that writes what it receives to a file, and behaves as its `go` says.
 fn xboard(go: &str, log: &str) -> Launch {
@@ -113,19 +113,74 @@ fn xboard_engine_that_ends_the_game_leaves_the_move_to_the_own_one() {
             search_game(&engine, 1, &play("e2e4"), limits, GameSetup::default());
         assert!(report.mv.is_some() && outcome.fallback.is_some(), "{go}");
     }
-    let best = "echo '9 20 3 100 e7e5'; read -r stop; echo \"move c7c5\"";
-    let engine = start(settings(xboard(best, log), 1));
-    wait_until_ready(&engine);
-    let limits = Limits {
-        max_time: Some(Duration::from_secs(1)),
-        ..Limits::default()
+    // After `?`, in the forms of protocol versions 2 and 1.
+    for answer in ["move c7c5", "My move is: c7c5", "1. ... c7c5"] {
+        let best = format!("echo '9 20 3 100 e7e5'; read -r stop; echo '{answer}'");
+        let engine = start(settings(xboard(&best, log), 1));
+        wait_until_ready(&engine);
+        let limits = Limits {
+            max_time: Some(Duration::from_secs(1)),
+            ..Limits::default()
+        };
+        let (report, outcome) =
+            search_game(&engine, 1, &play("e2e4"), limits, GameSetup::default());
+        assert_eq!(
+            (uci(&report), outcome.fallback),
+            ("c7c5".to_owned(), None),
+            "{answer}"
+        );
+    }
+}
+
+#[test]
+fn xboard_engine_may_be_slow_to_start() {
+    let launch = |timeout| {
+        let mut launch = xboard("echo 'move c7c5'", "/dev/null");
+        let script = launch.command.last_mut().unwrap();
+        *script = script.replace("protover*)", "protover*) sleep 3;");
+        Launch { timeout, ..launch }
     };
-    let (report, outcome) = search_game(&engine, 1, &play("e2e4"), limits, GameSetup::default());
-    assert_eq!(
-        (uci(&report), outcome.fallback),
-        ("c7c5".to_owned(), None),
-        "after `?`"
-    );
+    // Without `feature memory=1` its hash cannot be set.
+    let engine = start(ExternalSettings {
+        hash_mib: Some(2),
+        ..settings(launch(Duration::from_secs(30)), 1)
+    });
+    wait_until_ready(&engine);
+    let limits = clock(Duration::from_secs(10));
+    let (_, outcome) = search_game(&engine, 1, &play("e2e4"), limits, GameSetup::default());
+    assert_eq!(outcome.fallback, None);
+    // What it has not said is no mistake of the configuration.
+    let mut process = EngineProcess::start(&launch(Duration::from_millis(100))).unwrap();
+    let error = process.set_hash(2).unwrap_err();
+    assert!(!error.is_mistake(), "{error}");
+}
+
+#[test]
+fn options_that_follow_from_games_are_refused() {
+    let mut process = EngineProcess::start(&stub(MOVE)).unwrap();
+    for option in ["UCI_Chess960", "uci_variant"] {
+        let error = process.set_options([(option, "true")]).unwrap_err();
+        assert!(error.is_mistake(), "{error}");
+        assert!(error.to_string().contains("remove it"), "{error}");
+    }
+}
+
+#[test]
+fn move_outside_of_searchmoves_is_not_played() {
+    let engine = start(settings(stub(MOVE), 1));
+    wait_until_ready(&engine);
+    let game = play("");
+    let limits = Limits {
+        search_moves: vec![game.position().parse_uci("d2d4").unwrap()],
+        ..unhurried()
+    };
+    for _ in 0..2 {
+        let setup = GameSetup::default();
+        let (report, outcome) = search_game(&engine, 1, &game, limits.clone(), setup);
+        assert_eq!(uci(&report), "d2d4");
+        let why = outcome.fallback.unwrap();
+        assert!(why.contains("searchmoves"), "{why}");
+    }
 }
 
 #[test]
@@ -210,6 +265,8 @@ fn engines_play_the_variants_that_they_know() {
                 "variant 3check",
                 "setboard rnbqkb1r/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR b KQkq - 2+3 0 9",
                 "new",
+                // Fairy-Stockfish keeps the variant after `new`.
+                "variant normal",
             ],
         ),
     ] {
@@ -268,7 +325,8 @@ fn check_options_of_games(options: &[(String, String)], hash_mib: Option<usize>)
     let script = launch.command.last_mut().unwrap();
     *script = script.replace("go*) ", &listen).replace(
         "echo uciok",
-        "echo option name UCI_Opponent type string default; echo uciok",
+        "echo option name UCI_Opponent type string default; \
+         echo 'option name Book type string default <empty>'; echo uciok",
     );
     let engine = start(ExternalSettings {
         options: options.to_vec(),
@@ -293,7 +351,10 @@ fn check_options_of_games(options: &[(String, String)], hash_mib: Option<usize>)
         nodes: Some(5),
         ..Limits::default()
     };
-    let anna = setup(&[("hash", "8"), ("Nonsense", "1")], "Anna");
+    let anna = setup(
+        &[("hash", "8"), ("Book", "b.bin"), ("Nonsense", "1")],
+        "Anna",
+    );
     for (game, setup) in [(1, &anna), (1, &anna), (2, &setup(&[], "Bert"))] {
         let (_, outcome) = search_game(&engine, game, &play(""), limits.clone(), setup.clone());
         assert_eq!(outcome.fallback, None);
@@ -301,8 +362,8 @@ fn check_options_of_games(options: &[(String, String)], hash_mib: Option<usize>)
     let received = fs::read_to_string(log).unwrap();
     fs::remove_file(log).unwrap();
     let expected = "setoption name Hash value 2\nsetoption name Hash value 8\n\
-        setoption name UCI_Opponent value GM 2500 human Anna\ngo nodes 5\ngo nodes 5\n\
-        setoption name Hash value 2\nsetoption name UCI_Opponent value GM 2500 human Bert\ngo nodes 5\n";
+        setoption name Book value b.bin\nsetoption name UCI_Opponent value GM 2500 human Anna\ngo nodes 5\ngo nodes 5\n\
+        setoption name Hash value 2\nsetoption name Book value <empty>\nsetoption name UCI_Opponent value GM 2500 human Bert\ngo nodes 5\n";
     assert_eq!(received, expected);
 }
 
