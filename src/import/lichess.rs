@@ -118,7 +118,7 @@ fn game(exported: ExportedGame) -> Result<Read, String> {
         return Ok(Read::Skipped("not finished"));
     }
     let initial = match &exported.initial_fen {
-        Some(fen) => Position::from_variant_fen(rules, fen)
+        Some(fen) => Position::from_variant_fen_lenient(rules, fen)
             .map_err(|error| format!("game {id}: initialFen: {error}"))?,
         None => rules.start(),
     };

@@ -73,7 +73,7 @@ fn game(work: &AnalysisWork) -> Result<Game, String> {
             Variant::from_name(name).ok_or_else(|| format!("the variant {name} is not played"))?
         }
     };
-    let start = Position::from_variant_fen(rules, &work.initial_fen);
+    let start = Position::from_variant_fen_lenient(rules, &work.initial_fen);
     let mut game = Game::new(start.map_err(|error| error.to_string())?);
     for uci in work.moves.iter().take(MAX_PLIES) {
         let mv = game.position().parse_uci(uci);

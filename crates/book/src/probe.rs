@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::{Book, Entry};
-use knightwatch_chess::{CastlingNotation, Position};
+use knightwatch_chess::Position;
 
 /// The moves of a book for a position; its display is a table.
 #[derive(Debug)]
@@ -36,7 +36,7 @@ impl fmt::Display for Probe<'_> {
         writeln!(f, "move     uci    weight   share  learn")?;
         for entry in &self.entries {
             let san = self.position.san(entry.mv);
-            let uci = entry.mv.uci(CastlingNotation::Standard).to_string();
+            let uci = entry.mv.uci(self.position.castling_notation()).to_string();
             let share = 100.0 * f64::from(entry.weight) / total as f64;
             let (weight, learn) = (entry.weight, entry.learn);
             writeln!(f, "{san:<8} {uci:<5} {weight:>7} {share:>6.1}% {learn:>6}")?;

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use super::quote::Quoted;
 use super::{FenError, Position};
 
 /// A position and its operations: opcodes with operands.
@@ -40,7 +41,8 @@ impl fmt::Display for EpdError {
             EpdError::Quote => write!(f, "a quotation mark is not closed"),
             EpdError::Opcode(word) => write!(
                 f,
-                "expected an operation like `bm e4;` after the position, not \"{word}\""
+                "expected an operation like `bm e4;` after the position, not {}",
+                Quoted(word)
             ),
         }
     }
@@ -92,7 +94,7 @@ impl Epd {
         fen.push(' ');
         fen += &fullmoves.unwrap_or_else(|| "1".to_owned());
         Ok(Epd {
-            position: Position::from_fen(&fen)?,
+            position: Position::from_fen_lenient(&fen)?,
             operations,
         })
     }

@@ -238,8 +238,8 @@ impl Position {
     }
 
     /// Parses a FEN as [`from_fen`](Position::from_fen), but also takes positions that no game can reach, as engines
-    /// do for test positions: with checks that no move can give, and without castling rights and en passant squares
-    /// that do not fit the board, which are dropped.
+    /// do for test positions: with checks that no move can give and more promoted pieces than missing pawns, and without
+    /// castling rights and en passant squares that do not fit the board, which are dropped.
     ///
     /// ```
     /// use knightwatch_chess::Position;
@@ -253,8 +253,8 @@ impl Position {
     ///
     /// # Errors
     ///
-    /// If the text is malformed, a king is missing, the side that is not to move is in check, or there are more pieces
-    /// than promotion allows.
+    /// If the text is malformed, a king is missing, the side that is not to move is in check, or a side has more than 8
+    /// pawns or 16 pieces.
     pub fn from_fen_lenient(text: &str) -> Result<Position, FenError> {
         Position::read_fen(Variant::Standard, text, Impossible::Accepted)
     }
@@ -276,7 +276,7 @@ impl Position {
             Some("b" | "B") => Color::Black,
             Some(other) => return Err(FenError::Turn(other.to_owned())),
         };
-        position.check_material()?;
+        position.check_material(impossible)?;
         let castling = fields.next().unwrap_or("-");
         if variant.has_castling() {
             position.read_castling(castling, impossible)?;
@@ -367,9 +367,10 @@ impl Position {
         Ok(())
     }
 
-    /// One king each, and no more of the rest than promotion allows, unless the variant has it otherwise. It also
-    /// bounds the number of legal moves.
-    fn check_material(&self) -> Result<(), FenError> {
+    /// One king each, at most 8 pawns and 16 pieces, and no more pieces than promotion allows, unless the variant has
+    /// it otherwise or impossible positions are accepted. It also bounds the number of legal moves: 15 queens and a
+    /// king have fewer than 440.
+    fn check_material(&self, impossible: Impossible) -> Result<(), FenError> {
         let variant = self.variant;
         let mut ends = Bitboard::rank(Rank::First) | Bitboard::rank(Rank::Eighth);
         if variant == Variant::Horde {
@@ -420,7 +421,7 @@ impl Position {
                 return Err(FenError::Pawns(color, pawns));
             } else if all > 16 {
                 return Err(FenError::Pieces(color, all));
-            } else if promoted + pawns > 8 {
+            } else if promoted + pawns > 8 && impossible == Impossible::Refused {
                 return Err(FenError::Promoted(color, promoted));
             }
         }
@@ -860,6 +861,8 @@ mod tests {
             ("4k3/4p3/8/3Pp3/8/8/8/4K3 w - e6 0 1", "w - - 0 1"),
             ("4k3/8/8/8/3pP3/8/8/4K3 w - e3 0 1", "w - - 0 1"),
             ("R3k3/8/8/8/3pP3/8/8/4K3 b - e3 0 1", "b - e3 0 1"),
+            // More promoted pieces than missing pawns.
+            ("4k3/8/8/8/8/QQQ5/PPPPPPPP/4K3 w - - 0 1", "w - - 0 1"),
         ];
         for (fen, fields) in cases {
             assert!(Position::from_fen(fen).is_err() || fen.ends_with(fields));
@@ -880,7 +883,8 @@ mod tests {
         for fen in [
             "8/8/8/8/8/8/8/4K3 w - - 0 1",
             "4k3/8/8/8/8/8/8/4RK2 w - - 0 1",
-            "4k3/8/8/8/8/QQQ5/PPPPPPPP/4K3 w - - 0 1",
+            "4k3/8/8/8/8/P7/PPPPPPPP/4K3 w - - 0 1",
+            "4k3/8/8/8/8/QQQQQQQQ/PPPPPPPP/4K3 w - - 0 1",
             "4k3/8/8/8/8/8/8/P3K3 w - - 0 1",
             "4k3/8/8/8/8/8/8/4K3 w KX - 0 1",
             "4k3/8/8/8/8/8/8/4K3 w - e9 0 1",

@@ -63,7 +63,7 @@ impl GameHeader {
             .color_of(me)
             .or(info.map(|info| info.color))
             .ok_or_else(|| UnsupportedGame::NotOurs(me.clone()))?;
-        let read = |fen| Position::from_variant_fen(rules, fen);
+        let read = |fen| Position::from_variant_fen_lenient(rules, fen);
         let initial = match full.initial_fen.as_deref().map(read) {
             Some(Ok(position)) => position,
             Some(Err(error)) if matches!(variant, Variant::Chess960 | Variant::FromPosition) => {

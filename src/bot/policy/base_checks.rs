@@ -38,7 +38,7 @@ pub(super) fn unplayable(
         );
     }
     match &challenge.initial_fen {
-        Some(fen) => match Position::from_variant_fen(chess, fen) {
+        Some(fen) => match Position::from_variant_fen_lenient(chess, fen) {
             Ok(_) => None,
             Err(error) => objection(
                 DeclineReason::Variant,

@@ -5,6 +5,7 @@ use std::time::SystemTime;
 use serde::{Deserialize, Serialize};
 
 use crate::bot::game::header::GameHeader;
+use crate::chess::Position;
 use crate::clock;
 use crate::config::{
     ClockSpec, EngineName, ExtraRule, FenPattern, Hours, Match, Pattern, Range, Rule, TextPattern,
@@ -140,13 +141,21 @@ pub fn profile_text(user: &User) -> String {
     parts.map(String::as_str).collect::<Vec<_>>().join("\n")
 }
 
-/// The initial position of a challenge: that of a chess960 game is mostly drawn later.
+/// The initial position of a challenge: that of a chess960 game is mostly drawn later. It is written as in the game, since a
+/// challenge has the text of its sender.
 fn initial_fen(variant: Variant, given: Option<&String>) -> Option<String> {
     let start = || match variant {
         Variant::Chess960 | Variant::FromPosition => None,
         other => Some(other.rules()?.start_fen().to_owned()),
     };
-    given.cloned().or_else(start)
+    let written = |fen: &String| {
+        let position = Position::from_variant_fen_lenient(variant.rules()?, fen).ok()?;
+        Some(position.fen())
+    };
+    match given {
+        Some(fen) => Some(written(fen).unwrap_or_else(|| fen.clone())),
+        None => start(),
+    }
 }
 
 /// First condition of a rule that does not hold; `None` if it applies. A listed user is accepted only by rules about

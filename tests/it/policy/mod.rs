@@ -12,6 +12,7 @@ use knightwatch::sim::{
 };
 
 use crate::common::{BOT, Daemon, Player, Site, requests_of, wait};
+use crate::etiquette::act;
 use crate::operator::status;
 
 const BLITZ: [(&str, &str); 2] = [("clock.limit", "180"), ("clock.increment", "2")];
@@ -285,6 +286,30 @@ fn policy_rules_match_profile_of_challenger() {
         printed.ends_with("\nDeclined, casual: rule `fish`\n"),
         "{printed}"
     );
+}
+
+#[test]
+fn policy_accepts_positions_as_lichess_does() {
+    let site = Site::new([NewUser::human("Anna")]);
+    let _bot = Daemon::start(&site, "");
+    let anna = site.player("Anna");
+    for fen in [
+        // Rights that do not fit the board are dropped.
+        "4k3/8/8/8/8/8/4P3/4K3 w KQkq e6 0 1",
+        // There are more promoted pieces than missing pawns.
+        "qqqqkqqq/pppppppp/8/8/8/8/4P3/4K3 w - - 0 1",
+    ] {
+        let [limit, increment] = [BLITZ[0], BLITZ[1]];
+        let position = [
+            ("variant", "fromPosition"),
+            ("fen", fen),
+            ("color", "white"),
+        ];
+        let id = anna.start(&[&[limit, increment][..], &position].concat());
+        act(&anna, &id, "move/e2e4");
+        site.plies(&id, 2);
+        act(&anna, &id, "resign");
+    }
 }
 
 #[test]

@@ -97,12 +97,21 @@ enum State {
     /// A line escaped by `%`.
     Escaped,
     Tag(Quotes),
-    /// The rest of a game that could not be read. `moves`: its moves have begun, so that the next tag starts the next
-    /// game. `bracket`: that tag may just have begun.
-    Skip {
-        moves: bool,
-        bracket: bool,
-    },
+    /// The rest of a game that could not be read.
+    Skip(Skip),
+}
+
+/// Where the reader is in a game that it skips.
+#[derive(Clone, Copy, Debug, Default)]
+struct Skip {
+    /// The moves have begun, so the game ends with its result or the next tag.
+    moves: bool,
+    /// A tag may just have begun.
+    bracket: bool,
+    /// In a comment in braces.
+    comment: bool,
+    /// Depth of open variations.
+    depth: u32,
 }
 
 /// State of the value of a tag. Many programs do not escape quotes in it: only a quote before the bracket closes it.
@@ -205,7 +214,7 @@ impl Reader {
             State::LineComment => self.end_comment(),
             State::Comment => self.fail(Problem::OpenComment),
             State::Tag(_) => self.fail_tag(),
-            State::Between | State::Escaped | State::Skip { .. } => {}
+            State::Between | State::Escaped | State::Skip(_) => {}
         }
         if self.done.is_none() && (self.draft.tagged || self.draft.game.is_some()) {
             if self.draft.depth > 0 {
@@ -253,7 +262,7 @@ impl Reader {
                 }
             }
             State::Tag(quotes) => return self.take_tag(byte, quotes),
-            State::Skip { moves, bracket } => self.skip(byte, moves, bracket),
+            State::Skip(skip) => self.skip(byte, skip),
         }
         true
     }
@@ -312,20 +321,34 @@ impl Reader {
         true
     }
 
-    fn skip(&mut self, byte: u8, moves: bool, bracket: bool) {
-        if bracket && moves && byte.is_ascii_alphabetic() {
+    fn skip(&mut self, byte: u8, mut skip: Skip) {
+        if skip.bracket && skip.moves && byte.is_ascii_alphabetic() {
             self.state = State::Tag(Quotes::default());
             self.text.clear();
             self.keep(byte);
             return;
         }
-        // Comments may also have brackets at the start of a line, but as in `[%clk`.
-        let bracket = self.at_line_start && byte == b'[';
         let blank = byte.is_ascii_whitespace();
-        self.state = State::Skip {
-            moves: moves || self.at_line_start && !bracket && !blank,
-            bracket,
-        };
+        // Comments may also have brackets at the start of a line, but as in `[%clk`.
+        skip.bracket = self.at_line_start && byte == b'[';
+        skip.moves |= self.at_line_start && !skip.bracket && !blank;
+        match byte {
+            b'{' => skip.comment = true,
+            b'}' => skip.comment = false,
+            b'(' if !skip.comment => skip.depth = skip.depth.saturating_add(1),
+            b')' if !skip.comment => skip.depth = skip.depth.saturating_sub(1),
+            _ if !blank && self.text.len() <= MAX_WORD_BYTES => self.text.push(byte),
+            _ => {}
+        }
+        if blank {
+            let is_result = outcome(&text(&self.text)).is_some();
+            self.text.clear();
+            if is_result && skip.moves && !skip.comment && skip.depth == 0 {
+                self.state = State::Between;
+                return;
+            }
+        }
+        self.state = State::Skip(skip);
     }
 
     /// Stores a byte of a tag, if the game is not too long.
@@ -437,6 +460,7 @@ impl Reader {
 
     fn fail(&mut self, problem: Problem) {
         let draft = mem::take(&mut self.draft);
+        let depth = draft.depth;
         let position = draft.game.as_ref().map(Game::position);
         self.done = Some(Err(ReadError {
             line: self.line,
@@ -445,10 +469,12 @@ impl Reader {
         }));
         self.text = Vec::new();
         let in_tags = matches!(self.state, State::Tag(_));
-        self.state = State::Skip {
+        self.state = State::Skip(Skip {
             moves: !in_tags,
             bracket: false,
-        };
+            comment: matches!(self.state, State::Comment),
+            depth,
+        });
     }
 }
 
@@ -460,7 +486,8 @@ fn initial(tags: &Tags) -> Result<Position, Problem> {
         None => Variant::Standard,
     };
     match known("FEN") {
-        Some(fen) => Position::from_variant_fen(variant, fen).map_err(Problem::Fen),
+        // Many programs write castling rights that do not fit the board.
+        Some(fen) => Position::from_variant_fen_lenient(variant, fen).map_err(Problem::Fen),
         None => Ok(variant.start()),
     }
 }

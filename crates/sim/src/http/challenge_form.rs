@@ -89,7 +89,8 @@ fn start(variant: Variant, fen: Option<&str>) -> Result<(Variant, Option<Positio
             Ok((variant, start))
         }
         (Variant::Standard | Variant::FromPosition, Some(fen)) => {
-            let start = Position::from_fen(fen).map_err(|_| INVALID_FEN)?;
+            // Lichess drops rights that do not fit the board.
+            let start = Position::from_fen_lenient(fen).map_err(|_| INVALID_FEN)?;
             if start == Position::startpos() {
                 return Ok((Variant::Standard, None));
             }

@@ -237,6 +237,19 @@ fn read_of_bad_game_names_place_and_continues() {
 }
 
 #[test]
+fn read_of_bad_game_without_tags_continues_with_the_next() {
+    let games = read("1. e4 e4 *\n\n1. d4 d5 *\n\n1. c4 *\n");
+    assert_eq!(games.len(), 3, "{games:?}");
+    assert!(games[0].is_err());
+    let moves = games[1..].iter().map(|game| san(game.as_ref().unwrap()));
+    assert_eq!(moves.collect::<Vec<_>>(), ["d4 d5", "c4"]);
+    // Results within comments and variations end no game.
+    let games = read("1. e4 e4 { drawn, 1/2-1/2 } ( 1. d4 1-0 ) 2. d4 0-1\n\n1. c4 *\n");
+    assert_eq!(games.len(), 2, "{games:?}");
+    assert_eq!(san(games[1].as_ref().unwrap()), "c4");
+}
+
+#[test]
 fn read_of_huge_game_is_refused() {
     let long = [
         format!("1. e4 {{{}", "word ".repeat(400_000)),
