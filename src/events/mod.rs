@@ -91,6 +91,16 @@ pub enum Event {
         /// The best line so far.
         info: SearchInfo,
     },
+    /// The clocks changed without a move: moves were taken back, or time was added. Also sent when the server reports them
+    /// for another reason, such as a draw offer.
+    Clocks {
+        /// The game's id.
+        game: String,
+        /// Time left of White in milliseconds; `None` in games without a clock.
+        wtime: Option<u64>,
+        /// The same of Black.
+        btime: Option<u64>,
+    },
     /// Moves were taken back.
     TakenBack {
         /// The game's id.
@@ -187,6 +197,7 @@ impl Event {
             Self::GameStarted(GameStarted { game, .. })
             | Self::Moved(Moved { game, .. })
             | Self::SearchInfo { game, .. }
+            | Self::Clocks { game, .. }
             | Self::TakenBack { game, .. }
             | Self::DrawOffered { game, .. }
             | Self::TakebackRequested { game, .. }
@@ -377,7 +388,7 @@ pub struct GameStarted {
 pub fn initial_position(variant: &str, fen: Option<&str>) -> Option<Position> {
     let rules = Variant::from_name(variant)?;
     match fen {
-        Some(fen) => Position::from_variant_fen(rules, fen).ok(),
+        Some(fen) => Position::from_variant_fen_lenient(rules, fen).ok(),
         None => Some(rules.start()),
     }
 }
@@ -536,7 +547,7 @@ impl GameFinished {
             "mate" => "checkmate",
             "resign" => "resignation",
             "stalemate" => "stalemate",
-            "outoftime" if self.winner.is_none() => "time against bare king",
+            "outoftime" if self.winner.is_none() => "time against too little material",
             "outoftime" => "out of time",
             "timeout" => "opponent left",
             "noStart" => "never started",
@@ -550,17 +561,24 @@ impl GameFinished {
             "unknown" => "an end that this version does not know",
             "draw" => match board {
                 Some(board) if board.position().insufficient_material() => "insufficient material",
-                Some(board) if board.position().halfmove_clock() >= 100 => "fifty moves",
+                Some(board) if is_fifty_move_draw(board) => "fifty moves",
                 Some(board) if board.repetitions() >= 3 => "threefold repetition",
                 Some(board) if board.termination() == Some(Termination::VariantDraw) => {
                     "both kings finished the race"
                 }
-                _ => "agreement",
+                Some(_) => "agreement",
+                None => "draw",
             },
             other => other,
         };
         reason.to_owned()
     }
+}
+
+/// Returns whether a game can be drawn by fifty moves without a pawn move or a capture.
+fn is_fifty_move_draw(board: &Game) -> bool {
+    let position = board.position();
+    position.halfmove_clock() >= 100 && position.variant() != Variant::Crazyhouse
 }
 
 /// How a game ends by a rule of its variant only, in a few words.
@@ -573,5 +591,35 @@ pub fn variant_ending(variant: Variant) -> &'static str {
         Variant::RacingKings => "race finished",
         Variant::ThreeCheck => "three checks",
         Variant::Standard | Variant::Crazyhouse => "variant ending",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kind_of_a_draw_is_found_on_the_board() {
+        let end = GameFinished {
+            game: "abcdefgh".to_owned(),
+            our_color: None,
+            winner: None,
+            status: "draw".to_owned(),
+            result: "1/2-1/2".to_owned(),
+            plies: 0,
+            moves: String::new(),
+            observed: true,
+        };
+        let reason = |variant, fen| {
+            let position = Position::from_variant_fen(variant, fen).unwrap();
+            end.reason(Some(&Game::new(position)))
+        };
+        let old = "4k3/8/8/8/8/8/4P3/4K3 w - - 100 80";
+        assert_eq!(reason(Variant::Standard, old), "fifty moves");
+        // Crazyhouse has no such rule.
+        assert_eq!(reason(Variant::Crazyhouse, old), "agreement");
+        let bare = "4k3/8/8/8/8/8/8/4K3 w - - 0 80";
+        assert_eq!(reason(Variant::Standard, bare), "insufficient material");
+        assert_eq!(end.reason(None), "draw");
     }
 }

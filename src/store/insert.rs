@@ -32,6 +32,7 @@ pub(super) fn is_recorded(event: &Event) -> bool {
     match event {
         Event::ForAccount { event, .. } => is_recorded(event),
         Event::SearchInfo { .. }
+        | Event::Clocks { .. }
         | Event::Idle { .. }
         | Event::Draining { .. }
         | Event::Paused { .. }
@@ -93,6 +94,7 @@ pub(super) fn insert_event(db: &Connection, at: i64, event: &Event, write_pgn: b
             text,
         } => insert_note(db, at, game.as_deref(), severity.key(), text),
         Event::SearchInfo { .. }
+        | Event::Clocks { .. }
         | Event::Idle { .. }
         | Event::Draining { .. }
         | Event::Paused { .. }

@@ -38,7 +38,7 @@ pub use filter::{
     Filter, GroupBy, Order, Outcome, Page, Sort, local_day_end, local_day_start, utc_day_start,
 };
 pub use importer::{ImportedGame, ImportedMove, Importer};
-pub use pgn::{ANNOTATOR, Details, MADE_PREFIX, address_of, pgn_of};
+pub use pgn::{ANNOTATOR, Details, MADE_PREFIX, address_of, page_of, pgn_of};
 pub use pgn_files::{Grouping, PgnFiles};
 pub use reader::{ArenaResult, ChallengeDecision, Game, MoveRecord, Note, Reader, Record};
 pub use recorder::{Options, Recorder};

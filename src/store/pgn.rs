@@ -103,6 +103,19 @@ pub fn address_of(game: &str, server: &str) -> String {
     format!("{}/{game}", server.trim_end_matches('/'))
 }
 
+/// Where a game was played: an address or a place; `None` if an imported game does not say so.
+fn site(game: &Game, server: &str) -> Option<String> {
+    let is_made = game.id.starts_with(MADE_PREFIX);
+    let address = || (!is_made).then(|| address_of(&game.id, server));
+    game.site.clone().or_else(address)
+}
+
+/// The page of a recorded game; `None` for an imported game without one.
+pub fn page_of(game: &Game, server: &str) -> Option<String> {
+    let is_address = |site: &String| site.starts_with("https://") || site.starts_with("http://");
+    site(game, server).filter(is_address)
+}
+
 fn tags(game: &Game, server: &str) -> Tags {
     let mut tags = Tags::default();
     let rated = if game.rated { "rated" } else { "casual" };
@@ -114,12 +127,7 @@ fn tags(game: &Game, server: &str) -> Tags {
         None => ("????.??.??".to_owned(), "??:??:??".to_owned()),
     };
     tags.set("Event", format!("{rated} {} game", game.speed));
-    let site = match &game.site {
-        Some(site) => site.clone(),
-        None if game.id.starts_with(MADE_PREFIX) => "?".to_owned(),
-        None => address_of(&game.id, server),
-    };
-    tags.set("Site", site);
+    tags.set("Site", site(game, server).unwrap_or_else(|| "?".to_owned()));
     tags.set("Date", date.clone());
     tags.set("Round", "-");
     for color in Color::ALL {

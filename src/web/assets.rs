@@ -68,7 +68,7 @@ const FILES: &[(&str, &str, &str)] = &[
     asset!("thinking.js", SCRIPT),
 ];
 
-/// The page, which refers to the other files.
+/// The page, which refers to the other files. `{hash}` stands for [`HASH`].
 const INDEX: &str = include_str!("assets/index.html");
 
 /// Hash of all files; it changes with each of them.
@@ -81,7 +81,7 @@ pub(super) static HASH: LazyLock<String> = LazyLock::new(|| {
 /// `GET /`.
 pub(super) async fn index() -> Response {
     let kind = [(CONTENT_TYPE, "text/html; charset=utf-8")];
-    (kind, INDEX).into_response()
+    (kind, INDEX.replace("{hash}", &HASH)).into_response()
 }
 
 /// The texts of [`FILES`] as they are sent.

@@ -26,6 +26,7 @@ pub(super) fn from_record(record: &Record, server: &str) -> LiveGame {
     };
     let started = game.started.unwrap_or_default().unsigned_abs();
     let mut live = LiveGame::new(&start, server, started);
+    live.view.url = store::page_of(game, server).unwrap_or_default();
     let clocks = &live.view.clocks;
     let mut left = [clocks.white_ms, clocks.black_ms];
     // The last known clock of each side; the initial one until its first move.

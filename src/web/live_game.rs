@@ -388,6 +388,16 @@ impl LiveGame {
         self.refresh();
     }
 
+    /// Sets the clocks of White and Black to what is left of them now.
+    pub(super) fn set_clocks(
+        &mut self,
+        (white_ms, black_ms): (Option<u64>, Option<u64>),
+        now: u64,
+    ) {
+        let clocks = &mut self.view.clocks;
+        (clocks.white_ms, clocks.black_ms, clocks.at) = (white_ms, black_ms, now);
+    }
+
     /// Subtracts the elapsed time from the running clock.
     fn stop_clock(&mut self, now: u64) {
         let clocks = &mut self.view.clocks;
@@ -527,6 +537,9 @@ mod tests {
         assert_eq!(live.view.moves.len(), 2);
         assert_eq!(live.view.clocks.white_ms, Some(180_000));
         assert_eq!(live.view.clocks.running, Some("white"));
+        live.set_clocks((Some(171_000), Some(180_000)), 9_100);
+        let clocks = &live.view.clocks;
+        assert_eq!((clocks.white_ms, clocks.at), (Some(171_000), 9_100));
         assert!(live.on_move(&moved(3, "f1c4", (174_000, 180_000)), 9_500));
         assert_eq!(live.view.moves[2].san, "Bc4");
         // A different move at a known ply implies a takeback.

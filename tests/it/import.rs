@@ -14,6 +14,7 @@ use rusqlite::Connection;
 
 use crate::common::{BOT, Daemon, Killed, Site, http_client, wait};
 use crate::games::{bot_mates, losing_player};
+use crate::page::Url;
 
 const EXPORT: &str = r#"{"id":"abcdEFGH","rated":true,"variant":"standard","speed":"blitz","perf":"blitz","createdAt":1750000000000,"lastMoveAt":1750000060000,"status":"resign","players":{"white":{"user":{"name":"MyBot","id":"mybot","title":"BOT"},"rating":2000,"ratingDiff":-9},"black":{"user":{"name":"Anna","id":"anna"},"rating":1500,"ratingDiff":9}},"winner":"black","moves":"e4 e5 Nf3","clocks":[18003,18003,17800],"clock":{"initial":180,"increment":2,"totalTime":260}}
 "#;
@@ -299,6 +300,43 @@ fn endings_survive_import_and_export() {
         let tag = format!("[Site \"{site}\"]");
         assert_eq!(pgn.matches(&tag).count(), count, "{pgn}");
     }
+}
+
+#[test]
+fn only_addresses_of_imported_games_are_links() {
+    let site = Site::new([]);
+    let bot = Daemon::start(&site, "");
+    let state = bot.state();
+    let sites = ["https://chess.example/1", "Berlin GER", "?"];
+    let opponents = ["Anna", "Bert", "Carl"];
+    let game = |(site, opponent)| {
+        format!("[Site \"{site}\"]\n[White \"{BOT}\"]\n[Black \"{opponent}\"]\n\n1. e4 e5 1-0\n\n")
+    };
+    fs::write(
+        state.join("games.pgn"),
+        sites
+            .into_iter()
+            .zip(opponents)
+            .map(game)
+            .collect::<String>(),
+    )
+    .unwrap();
+    let mut command = command(&state, &["import", "--account", BOT, "games.pgn"]);
+    let output = command.env("KNIGHTWATCH__LICHESS__URL", &site.url).output();
+    assert!(output.unwrap().status.success());
+    let page = Url::of(&bot, 1);
+    let games = page.json("/api/games");
+    let mut urls: Vec<String> = games["games"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|game| {
+            let game = page.json(&format!("/api/game/{}", game["id"].as_str().unwrap()));
+            game["url"].as_str().unwrap().to_owned()
+        })
+        .collect();
+    urls.sort();
+    assert_eq!(urls, ["", "", sites[0]]);
 }
 
 #[test]

@@ -11,7 +11,7 @@ use crate::lichess::model::{GameId, GameState, Status};
 use crate::plural;
 
 impl GameTask {
-    /// Sends the events for new moves on the board.
+    /// Sends the events for new moves on the board, or for the clocks if there are none.
     pub(super) fn publish_moves(
         &mut self,
         change: Change,
@@ -21,8 +21,9 @@ impl GameTask {
         let Some((header, game_moves)) = self.core.game() else {
             return;
         };
+        let clock = |time| millis(header.pace, time);
         let from = match change {
-            Change::Unchanged => return,
+            Change::Unchanged => game_moves.game().moves().len(),
             Change::Appended { from } => from,
             Change::Replaced { common } => {
                 let moves = plural::count(common.div_ceil(2), "move", "moves");
@@ -39,7 +40,6 @@ impl GameTask {
             let by = past.position().turn();
             let ours = by == header.us;
             let last = ply + 1 == moves.len();
-            let clock = |time| last.then(|| millis(header.pace, time)).flatten();
             let (search, timing) = shown.take_if(|_| ours).unzip();
             self.ctx.events.send(Event::Moved(Moved {
                 game: self.id.to_string(),
@@ -48,12 +48,19 @@ impl GameTask {
                 uci: mv.uci(header.castling).to_string(),
                 by,
                 ours,
-                wtime: clock(state.wtime),
-                btime: clock(state.btime),
+                wtime: clock(state.wtime).filter(|_| last),
+                btime: clock(state.btime).filter(|_| last),
                 search,
                 timing,
             }));
             past.play(mv);
+        }
+        if from == moves.len() {
+            self.ctx.events.send(Event::Clocks {
+                game: self.id.to_string(),
+                wtime: clock(state.wtime),
+                btime: clock(state.btime),
+            });
         }
     }
 

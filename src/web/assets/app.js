@@ -60,16 +60,15 @@ function markTab(name) {
 
 const OUTDATED_TEXT = "A new version is running: reload this page.";
 
-/** Hash of the page's files in the first snapshot. */
-let loadedAssets = null;
+/** Hash of the files that this page was loaded from. */
+const LOADED_ASSETS = document.querySelector("meta[name=assets]").content;
 
 let isOutdated = false;
 
 /** Reloads the page if the daemon has other files now; during games of the user the banner says so instead. */
 function checkAssets() {
 	const assets = store.snapshot?.assets;
-	loadedAssets ??= assets;
-	isOutdated = assets !== loadedAssets;
+	isOutdated = assets !== LOADED_ASSETS;
 	if (isOutdated && !runningGames().some(controlledColor) && claimReload(assets)) location.reload();
 }
 
@@ -129,7 +128,7 @@ function onKeyDown(event) {
 function onStoreChange(kind, id) {
 	if (kind === "snapshot") checkAssets();
 	if (kind !== "thinking") showHeader();
-	if (kind === "connection") return;
+	if (kind === "connection") return views.bot.onEvent(kind);
 	if (kind === "snapshot") views.games.updateAccounts();
 	// The requested game may only be in the records.
 	if (kind === "snapshot" && gamesView.requestedId && !store.games.has(gamesView.requestedId)) gamesView.openGame(gamesView.requestedId, gamesView.ply);

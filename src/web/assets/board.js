@@ -96,11 +96,9 @@ export class Board {
 		const shown = JSON.stringify(squares);
 		if (this.explosion === shown) return;
 		this.explosion = shown;
-		for (const square of squares) {
-			const tile = this.#tile(square, "exploded");
-			tile.addEventListener("animationend", () => tile.remove());
-			this.layers.explosion.append(tile);
-		}
+		// A hidden board does not run animations, so they would all run once it is visible.
+		if (!squares.length || !this.node.getClientRects().length) return;
+		this.layers.explosion.replaceChildren(...squares.map((square) => this.#tile(square, "exploded")));
 	}
 
 	/** Sets the label of a square for screen readers. */

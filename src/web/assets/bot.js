@@ -54,7 +54,7 @@ export class BotView {
 	}
 
 	onEvent(kind) {
-		if (!this.node.hidden && ["snapshot", "status", "note", "challenge", "game", "arena", "settings"].includes(kind)) this.#show();
+		if (!this.node.hidden && ["connection", "snapshot", "status", "note", "challenge", "game", "arena", "settings"].includes(kind)) this.#show();
 	}
 
 	#show() {

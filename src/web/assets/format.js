@@ -39,7 +39,7 @@ export const formatPercent = (share) => `${Math.round(share * 100)}\u00a0%`;
 /** `14:02`, with the date if it is another day or with `always`. */
 export function formatTime(ms, always = false) {
 	const date = new Date(ms);
-	const time = date.toLocaleTimeString([], { hour: "2-digit", minute: "2-digit", hour12: false });
+	const time = date.toLocaleTimeString([], { hour: "2-digit", minute: "2-digit", hourCycle: "h23" });
 	return !always && date.toDateString() === new Date().toDateString() ? time : `${formatDate(ms)} ${time}`;
 }
 
@@ -107,7 +107,7 @@ const LOSS_TEXTS = {
 
 const DRAW_TEXTS = {
 	stalemate: "Stalemate",
-	outoftime: "Time ran out against a bare king",
+	outoftime: "Time ran out against too little material to mate",
 	"insufficient material": "Insufficient material",
 	"fifty moves": "Fifty moves without progress",
 	"threefold repetition": "Threefold repetition",

@@ -153,8 +153,8 @@ export class GameView {
 		link(picture, `.svg?ply=${this.#shownPly()}`, `-${this.#shownPly()}.svg`);
 		link(animation, "/animated.svg", "-animated.svg");
 		link(graph, "/graph.svg", "-graph.svg");
-		// The simulator has no game pages.
-		this.link.hidden = Boolean(store.snapshot.play);
+		// The simulator has no game pages, and imported games may have none.
+		this.link.hidden = Boolean(store.snapshot.play) || !game.url;
 		this.result.hidden = !game.result;
 		if (game.result) {
 			setText(this.score, scoreText(game.result));

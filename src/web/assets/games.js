@@ -60,7 +60,7 @@ export class GamesView {
 			const game = answer?.game;
 			if (this.failed || (game && !game.result)) {
 				clearTimeout(this.retryTimer);
-				const again = () => this.requestedId === id && !store.games.has(id) && this.openGame(id, ply);
+				const again = () => this.requestedId === id && !store.games.has(id) && this.openGame(id, this.ply);
 				this.retryTimer = setTimeout(again, this.failed ? FAILED_RETRY_MS : POLL_MS);
 			}
 			// After a failure the shown game stays.

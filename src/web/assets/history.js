@@ -156,9 +156,11 @@ export class HistoryView {
 		this.statistics.load(this.#query(), this.abort.signal);
 	}
 
-	/** Refreshes the visible list when a game has ended. */
+	/** Refreshes the visible list when a game has ended, or may have while the page was disconnected. */
 	onEvent(kind, game) {
-		if (kind !== "game" || !game?.result || this.node.hidden) return;
+		if (this.node.hidden) return;
+		if (kind === "snapshot") this.#refresh();
+		if (kind !== "game" || !game?.result) return;
 		this.refreshTimers?.forEach(clearTimeout);
 		this.refreshTimers = REFRESH_DELAYS_MS.map((delay) => setTimeout(() => this.#refresh(), delay));
 	}

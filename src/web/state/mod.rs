@@ -215,6 +215,10 @@ impl PageState {
                 true => Change::Thinking(id),
                 false => return Vec::new(),
             },
+            Event::Clocks { wtime, btime, .. } => {
+                live.set_clocks((*wtime, *btime), now);
+                Change::Game(id)
+            }
             Event::TakenBack { ply, .. } => {
                 live.on_takeback(*ply, now);
                 Change::Game(id)

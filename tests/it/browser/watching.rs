@@ -174,6 +174,36 @@ fn hidden_page_sleeps_until_visible() {
 }
 
 #[test]
+fn games_that_end_while_page_is_hidden_are_listed() {
+    let Some(browser) = Browser::open(1400, 900) else {
+        return;
+    };
+    let site = Site::new([NewUser::human("Anna")]);
+    let bot = Daemon::start(&site, "");
+    let url = Url::of(&bot, 1);
+    browser.go(&url.with_key());
+    browser.run("location.hash = '#/games';");
+    browser.wait_for_text("[aria-label=Games] [role=status]", "0 games");
+    browser.set_hidden(true);
+    browser.until("document.title.startsWith('Suspended')");
+    let anna = site.player("Anna");
+    let game = anna.start(&[
+        ("clock.limit", "600"),
+        ("clock.increment", "0"),
+        ("color", "white"),
+    ]);
+    act(&anna, &game, "move/e2e4");
+    site.plies(&game, 2);
+    act(&anna, &game, "resign");
+    wait("the game is in the records", || {
+        (url.json("/api/games?result=won")["total"] == 1).then_some(())
+    });
+    browser.set_hidden(false);
+    browser.wait_for_text("[aria-label=Games] [role=status]", "1 game");
+    browser.wait_for_text("[aria-label=Games] .scrolls tbody", "Anna");
+}
+
+#[test]
 fn page_in_background_opens_no_stream() {
     let Some(browser) = Browser::open(1400, 900) else {
         return;

@@ -5,7 +5,7 @@ use std::time::Duration;
 use knightwatch::sim::{ArenaOptions, NewUser, TimeControl};
 
 use crate::common::{BOT, Daemon, Site};
-use crate::etiquette::{DEAD, act};
+use crate::etiquette::{self, DEAD, act};
 use crate::operator::run_command;
 use crate::page::{Url, is_game};
 
@@ -71,6 +71,43 @@ fn own_draw_offer_is_sent_and_can_be_accepted() {
     });
     act(&anna, &game, "draw/yes");
     assert_eq!(site.finished(&game).status, "draw");
+}
+
+#[test]
+fn clocks_after_takeback_and_added_time_are_sent() {
+    let site = etiquette::site(&["Anna"]);
+    let settings = "games = { max_takebacks = 1 }\n[[rule]]\nplay = { max_depth = 2 }\n";
+    let bot = Daemon::start(&site, settings);
+    let mut page = Url::of(&bot, 1).events();
+    let anna = site.player("Anna");
+    let game = anna.start(&[
+        ("clock.limit", "600"),
+        ("clock.increment", "60"),
+        ("color", "white"),
+    ]);
+    for (ply, mv) in [(2, "e2e4"), (4, "g1f3")] {
+        act(&anna, &game, &format!("move/{mv}"));
+        site.plies(&game, ply);
+    }
+    // Anna keeps the increment of the move that she takes back.
+    act(&anna, &game, "takeback/yes");
+    let clocks = page.find("game", |shown| {
+        let is_back = shown["moves"]
+            .as_array()
+            .is_some_and(|moves| moves.len() == 2);
+        is_game(&game)(shown) && is_back && shown["clocks"]["white_ms"].as_u64() > Some(630_000)
+    });
+    let clocks = &clocks["clocks"];
+    assert_eq!(
+        (&clocks["black_ms"], &clocks["running"]),
+        (&600_000.into(), &"white".into())
+    );
+
+    let (status, answer) = anna.post(&format!("/api/round/{game}/add-time/15"), &[]);
+    assert_eq!(status, 200, "{answer}");
+    page.find("game", |shown| {
+        is_game(&game)(shown) && shown["clocks"]["black_ms"] == 615_000
+    });
 }
 
 #[test]
