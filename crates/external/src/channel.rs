@@ -440,7 +440,7 @@ impl Channel {
                 Event::Stop => {}
                 Event::Timeout => {
                     // The move may have come in time, and this thread may be late.
-                    while let Some(line) = self.inbox.waiting_line() {
+                    for line in self.inbox.take_lines() {
                         self.transcript.received(&line);
                         if let Some(found) = on_line(&line)? {
                             return Ok(found);

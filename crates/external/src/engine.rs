@@ -495,7 +495,7 @@ impl EngineProcess {
     ///
     /// # Errors
     /// When there is no legal move in time. The process must not be used any more, except after
-    /// [`EngineError::IllegalMove`] and [`EngineError::GaveUp`].
+    /// [`EngineError::IllegalMove`], [`EngineError::ExcludedMove`] and [`EngineError::GaveUp`].
     pub fn search(
         &mut self,
         game: &Game,

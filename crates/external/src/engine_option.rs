@@ -41,7 +41,7 @@ impl OptionKind {
             // A line break would be another command.
             Self::Any => !value.contains(['\n', '\r']),
             // The value is not sent.
-            Self::Button => true,
+            Self::Button => ["", "true"].contains(&value),
         }
     }
 }
@@ -53,7 +53,7 @@ impl fmt::Display for OptionKind {
             Self::Spin(range) => write!(f, "{} to {}", range.start(), range.end()),
             Self::Choice(choices) => f.write_str(&choices.join(", ")),
             Self::Any => f.write_str("a line of text"),
-            Self::Button => f.write_str("no value"),
+            Self::Button => f.write_str("true, since it is a button"),
         }
     }
 }

@@ -114,12 +114,11 @@ impl Inbox {
         self.wait(deadline, |_| None)
     }
 
-    /// Takes a line that has already come.
-    pub(crate) fn waiting_line(&self) -> Option<String> {
-        let mut state = self.lock();
-        let line = state.lines.pop_front();
+    /// Takes the lines that have already come.
+    pub(crate) fn take_lines(&self) -> VecDeque<String> {
+        let lines = std::mem::take(&mut self.lock().lines);
         self.changed.notify_all();
-        line
+        lines
     }
 
     fn wait(&self, deadline: Instant, signal: impl Fn(&mut State) -> Option<Event>) -> Event {

@@ -6,7 +6,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use knightwatch_chess::{CastlingNotation, Variant};
+use knightwatch_chess::{CastlingNotation, Move, Variant};
 use knightwatch_engine::{Engine, SearchInfo, Task};
 use knightwatch_util::backoff::Backoff;
 use knightwatch_util::sync::lock;
@@ -650,7 +650,9 @@ impl Shared {
     /// Ends the search of a failed process: with the best line that it has sent, if most of the time is gone, or else with
     /// the embedded engine.
     fn fall_back(&self, job: Job, last: Option<SearchInfo>, why: String) {
-        match last {
+        let allowed = &job.task.limits.search_moves;
+        let is_allowed = |mv: &Move| allowed.is_empty() || allowed.contains(mv);
+        match last.filter(|info| info.mv.as_ref().is_some_and(is_allowed)) {
             Some(info) if job.is_late() => self.finish(job, info),
             _ => self.play_fallback(job, why),
         }

@@ -21,8 +21,8 @@ const COMMANDS: SearchCommands = SearchCommands {
     ponderhit: "",
 };
 
-/// Longest time for the first feature. Engines of protocol version 1 have none, and others may be slow to start.
-const FEATURE_TIMEOUT: Duration = Duration::from_secs(10);
+/// Time for `feature done=` after the first feature: some engines never send it.
+const DONE_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Score that stands for a mate, plus the moves to it.
 const MATE: i32 = 100_000;
@@ -31,6 +31,8 @@ const MATE: i32 = 100_000;
 #[derive(Default)]
 pub(crate) struct Xboard {
     features: Features,
+    /// It has sent a feature in time.
+    has_features: bool,
     /// The game that the engine has on its board.
     board: Option<(Position, Vec<Move>)>,
     /// Depth limit that it has.
@@ -117,18 +119,31 @@ impl Xboard {
         channel.send("xboard")?;
         channel.send("protover 2")?;
         let mut features = Features::default();
-        let timeout = FEATURE_TIMEOUT.min(launch.timeout);
-        let first = channel.read_until("feature", timeout, |line| {
+        // Engines of protocol version 1 have none, and others may be slow to start.
+        let first = channel.read_until("feature", launch.timeout, |line| {
             features.read(line);
-            features.done
+            (!features.received.is_empty()).then_some(())
         });
-        match first {
-            Ok(true) | Err(EngineError::Silent { .. }) => {}
+        let has_features = match first {
+            Ok(()) => true,
+            Err(EngineError::Silent { .. }) => false,
             Err(error) => return Err(error),
-            Ok(false) => channel.read_until("feature done=1", launch.timeout, |line| {
+        };
+        if has_features && features.done.is_none() {
+            let done = channel.read_until("feature done", DONE_TIMEOUT, |line| {
+                features.read(line);
+                features.done.map(drop)
+            });
+            match done {
+                Ok(()) | Err(EngineError::Silent { .. }) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        if features.done == Some(false) {
+            channel.read_until("feature done=1", launch.timeout, |line| {
                 features.read(line);
                 features.done.filter(|done| *done).map(drop)
-            })?,
+            })?;
         }
         for name in std::mem::take(&mut features.received) {
             channel.send(&format!("accepted {name}"))?;
@@ -136,6 +151,7 @@ impl Xboard {
         let (name, options) = (features.name.take(), std::mem::take(&mut features.options));
         let xboard = Self {
             features,
+            has_features,
             ..Self::default()
         };
         Ok((name, options, xboard))
@@ -143,7 +159,7 @@ impl Xboard {
 
     /// Returns whether the engine has sent its features. One without may be of protocol version 1, or late.
     pub(crate) fn has_features(&self) -> bool {
-        self.features.done.is_some()
+        self.has_features
     }
 
     pub(crate) fn plays_chess960(&self) -> bool {
@@ -412,17 +428,12 @@ impl Xboard {
     }
 }
 
-/// The move that a line announces: `move e2e4`, or as in protocol version 1 `My move is: e2e4` or `1. ... e2e4`.
+/// The move that a line announces: `move e2e4`, or as in protocol version 1 `My move is: e2e4`.
 pub(crate) fn move_of(line: &str) -> Option<&str> {
     let line = line.trim();
-    let numbered = || {
-        let (number, text) = line.split_once(". ... ")?;
-        number.parse::<u32>().is_ok().then_some(text)
-    };
     let text = line
         .strip_prefix("move ")
-        .or_else(|| line.strip_prefix("My move is"))
-        .or_else(numbered)?;
+        .or_else(|| line.strip_prefix("My move is"))?;
     Some(text.trim_start_matches([' ', ':']))
 }
 

@@ -118,9 +118,7 @@ fn start_player(options: &GauntletOptions, side: usize) -> anyhow::Result<UciEng
     for (name, value) in settings {
         player.set(name, value)?;
     }
-    if options.variant != Variant::Standard {
-        player.set("UCI_Variant", options.variant.uci())?;
-    }
+    player.check_variant(options.variant)?;
     Ok(player)
 }
 

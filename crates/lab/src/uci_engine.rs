@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use knightwatch_chess::{Game, Move, Position};
+use knightwatch_chess::{Game, Move, Position, Variant};
 use knightwatch_engine::Score;
 use knightwatch_external::{Deadlines, EngineError, EngineProcess, Go, Launch};
 
@@ -50,6 +50,20 @@ impl UciEngine {
     /// When the engine has exited.
     pub(crate) fn set_clamped(&mut self, name: &str, value: i64) -> Result<(), EngineError> {
         self.process.set_clamped(name, value)
+    }
+
+    /// Checks that the engine plays a variant.
+    ///
+    /// # Errors
+    /// When it does not.
+    pub(crate) fn check_variant(&self, variant: Variant) -> Result<(), EngineError> {
+        match self.process.plays(variant) {
+            true => Ok(()),
+            false => Err(EngineError::CannotPlay {
+                name: self.name.clone(),
+                what: variant.name(),
+            }),
+        }
     }
 
     /// Starts a new game from this position.

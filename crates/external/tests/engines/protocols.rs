@@ -114,7 +114,7 @@ fn xboard_engine_that_ends_the_game_leaves_the_move_to_the_own_one() {
         assert!(report.mv.is_some() && outcome.fallback.is_some(), "{go}");
     }
     // After `?`, in the forms of protocol versions 2 and 1.
-    for answer in ["move c7c5", "My move is: c7c5", "1. ... c7c5"] {
+    for answer in ["move c7c5", "My move is: c7c5"] {
         let best = format!("echo '9 20 3 100 e7e5'; read -r stop; echo '{answer}'");
         let engine = start(settings(xboard(&best, log), 1));
         wait_until_ready(&engine);
