@@ -108,8 +108,8 @@ struct Skip {
     moves: bool,
     /// A tag may just have begun.
     bracket: bool,
-    /// In a comment in braces.
-    comment: bool,
+    /// The byte that ends the comment or escaped line, if it is in one.
+    comment_end: Option<u8>,
     /// Depth of open variations.
     depth: u32,
 }
@@ -262,7 +262,7 @@ impl Reader {
                 }
             }
             State::Tag(quotes) => return self.take_tag(byte, quotes),
-            State::Skip(skip) => self.skip(byte, skip),
+            State::Skip(skip) => return self.skip(byte, skip),
         }
         true
     }
@@ -321,34 +321,41 @@ impl Reader {
         true
     }
 
-    fn skip(&mut self, byte: u8, mut skip: Skip) {
+    /// Skips a byte; returns `false` if the game has ended before it.
+    fn skip(&mut self, byte: u8, mut skip: Skip) -> bool {
         if skip.bracket && skip.moves && byte.is_ascii_alphabetic() {
             self.state = State::Tag(Quotes::default());
             self.text.clear();
             self.keep(byte);
-            return;
+            return true;
         }
         let blank = byte.is_ascii_whitespace();
         // Comments may also have brackets at the start of a line, but as in `[%clk`.
         skip.bracket = self.at_line_start && byte == b'[';
         skip.moves |= self.at_line_start && !skip.bracket && !blank;
-        match byte {
-            b'{' => skip.comment = true,
-            b'}' => skip.comment = false,
-            b'(' if !skip.comment => skip.depth = skip.depth.saturating_add(1),
-            b')' if !skip.comment => skip.depth = skip.depth.saturating_sub(1),
-            _ if !blank && self.text.len() <= MAX_WORD_BYTES => self.text.push(byte),
-            _ => {}
-        }
-        if blank {
+        if let Some(end) = skip.comment_end {
+            skip.comment_end = (byte != end).then_some(end);
+        } else if blank || matches!(byte, b'{' | b'(' | b')' | b';') {
             let is_result = outcome(&text(&self.text)).is_some();
             self.text.clear();
-            if is_result && skip.moves && !skip.comment && skip.depth == 0 {
+            if is_result && skip.moves && skip.depth == 0 {
                 self.state = State::Between;
-                return;
+                return false;
             }
+            match byte {
+                b'{' => skip.comment_end = Some(b'}'),
+                b';' => skip.comment_end = Some(b'\n'),
+                b'(' => skip.depth = skip.depth.saturating_add(1),
+                b')' => skip.depth = skip.depth.saturating_sub(1),
+                _ => {}
+            }
+        } else if byte == b'%' && self.at_line_start {
+            skip.comment_end = Some(b'\n');
+        } else if self.text.len() <= MAX_WORD_BYTES {
+            self.text.push(byte);
         }
         self.state = State::Skip(skip);
+        true
     }
 
     /// Stores a byte of a tag, if the game is not too long.
@@ -472,7 +479,11 @@ impl Reader {
         self.state = State::Skip(Skip {
             moves: !in_tags,
             bracket: false,
-            comment: matches!(self.state, State::Comment),
+            comment_end: match self.state {
+                State::Comment => Some(b'}'),
+                State::LineComment => Some(b'\n'),
+                _ => None,
+            },
             depth,
         });
     }

@@ -244,9 +244,17 @@ fn read_of_bad_game_without_tags_continues_with_the_next() {
     let moves = games[1..].iter().map(|game| san(game.as_ref().unwrap()));
     assert_eq!(moves.collect::<Vec<_>>(), ["d4 d5", "c4"]);
     // Results within comments and variations end no game.
-    let games = read("1. e4 e4 { drawn, 1/2-1/2 } ( 1. d4 1-0 ) 2. d4 0-1\n\n1. c4 *\n");
-    assert_eq!(games.len(), 2, "{games:?}");
-    assert_eq!(san(games[1].as_ref().unwrap()), "c4");
+    for rest in [
+        "{ drawn, 1/2-1/2 } ( 1. d4 1-0 ) 2. d4 0-1",
+        "{White won 1-0} (1. d4 1-0) 1-0",
+        "{drawn}1/2-1/2",
+        "1-0{resigns}",
+        "; 1-0 and {\n2. d4 *",
+    ] {
+        let games = read(&format!("1. e4 e4 {rest}\n\n1. c4 *\n"));
+        assert_eq!(games.len(), 2, "{rest}: {games:?}");
+        assert_eq!(san(games[1].as_ref().unwrap()), "c4", "{rest}");
+    }
 }
 
 #[test]
