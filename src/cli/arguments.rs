@@ -317,9 +317,9 @@ fn variant(text: &str) -> Result<Variant, String> {
 /// Checks a FEN of any variant.
 fn initial_position(text: &str) -> Result<String, FenError> {
     let mut variants = chess::Variant::ALL.into_iter();
-    match variants.any(|variant| Position::from_variant_fen(variant, text).is_ok()) {
+    match variants.any(|variant| Position::from_variant_fen_lenient(variant, text).is_ok()) {
         true => Ok(text.to_owned()),
-        false => Position::from_fen(text).map(|_| text.to_owned()),
+        false => Position::from_fen_lenient(text).map(|_| text.to_owned()),
     }
 }
 

@@ -395,7 +395,10 @@ impl LiveGame {
         now: u64,
     ) {
         let clocks = &mut self.view.clocks;
-        (clocks.white_ms, clocks.black_ms, clocks.at) = (white_ms, black_ms, now);
+        clocks.white_ms = white_ms.or(clocks.white_ms);
+        clocks.black_ms = black_ms.or(clocks.black_ms);
+        clocks.at = now;
+        self.refresh();
     }
 
     /// Subtracts the elapsed time from the running clock.

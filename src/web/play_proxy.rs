@@ -113,7 +113,7 @@ async fn read_body(body: Body) -> Result<Bytes, ApiError> {
 
 /// Why no game can begin with a position, if none can. Lichess only says `invalidFen`.
 fn position_problem(fen: &str) -> Option<String> {
-    match Position::from_fen(fen) {
+    match Position::from_fen_lenient(fen) {
         Err(error) => Some(error.to_string()),
         Ok(position) if !position.has_legal_move() => {
             Some("the side to move has no legal move".to_owned())

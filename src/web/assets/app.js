@@ -68,6 +68,7 @@ let isOutdated = false;
 /** Reloads the page if the daemon has other files now; during games of the user the banner says so instead. */
 function checkAssets() {
 	const assets = store.snapshot?.assets;
+	if (!assets) return;
 	isOutdated = assets !== LOADED_ASSETS;
 	if (isOutdated && !runningGames().some(controlledColor) && claimReload(assets)) location.reload();
 }

@@ -98,7 +98,9 @@ export class Board {
 		this.explosion = shown;
 		// A hidden board does not run animations, so they would all run once it is visible.
 		if (!squares.length || !this.node.getClientRects().length) return;
-		this.layers.explosion.replaceChildren(...squares.map((square) => this.#tile(square, "exploded")));
+		const tiles = squares.map((square) => this.#tile(square, "exploded"));
+		for (const tile of tiles) tile.addEventListener("animationend", () => tile.remove());
+		this.layers.explosion.replaceChildren(...tiles);
 	}
 
 	/** Sets the label of a square for screen readers. */

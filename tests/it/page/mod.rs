@@ -3,7 +3,7 @@
 mod activity;
 mod outside;
 
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
 use std::net::TcpStream;
 use std::process::{Command, Stdio};
 use std::time::Duration;
@@ -134,9 +134,12 @@ impl Events {
         let mut name = String::new();
         loop {
             let mut line = String::new();
-            if self.0.read_line(&mut line).unwrap() == 0 {
-                return None;
-            }
+            match self.0.read_line(&mut line) {
+                Ok(0) => return None,
+                // That is how a crash of the daemon may end it.
+                Err(error) if error.kind() == ErrorKind::ConnectionReset => return None,
+                read => read.unwrap(),
+            };
             if let Some(event) = line.strip_prefix("event: ") {
                 name = event.trim().to_owned();
             } else if let Some(data) = line.strip_prefix("data: ") {
