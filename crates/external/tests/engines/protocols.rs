@@ -181,6 +181,16 @@ fn move_outside_of_searchmoves_is_not_played() {
         let why = outcome.fallback.unwrap();
         assert!(why.contains("searchmoves"), "{why}");
     }
+    // Not even as the best line so far, when most of the time is gone.
+    let late = "echo info depth 3 score cp 20 pv e2e4; sleep 0.5; echo bestmove e2e4";
+    let engine = start(settings(stub(late), 1));
+    wait_until_ready(&engine);
+    let limits = Limits {
+        movetime: Some(Duration::from_millis(600)),
+        ..limits
+    };
+    let (report, _) = search_game(&engine, 1, &game, limits, GameSetup::default());
+    assert_eq!(uci(&report), "d2d4");
 }
 
 #[test]
