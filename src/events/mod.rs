@@ -561,7 +561,7 @@ impl GameFinished {
             "unknown" => "an end that this version does not know",
             "draw" => match board {
                 Some(board) if board.position().insufficient_material() => "insufficient material",
-                Some(board) if is_fifty_move_draw(board) => "fifty moves",
+                Some(board) if board.is_fifty_move_draw() => "fifty moves",
                 Some(board) if board.repetitions() >= 3 => "threefold repetition",
                 Some(board) if board.termination() == Some(Termination::VariantDraw) => {
                     "both kings finished the race"
@@ -573,12 +573,6 @@ impl GameFinished {
         };
         reason.to_owned()
     }
-}
-
-/// Returns whether a game can be drawn by fifty moves without a pawn move or a capture.
-fn is_fifty_move_draw(board: &Game) -> bool {
-    let position = board.position();
-    position.halfmove_clock() >= 100 && position.variant() != Variant::Crazyhouse
 }
 
 /// How a game ends by a rule of its variant only, in a few words.

@@ -139,10 +139,7 @@ fn contradicting_end(game: &Game, winner: Option<Color>) -> Option<String> {
 /// Lichess's key of the variant, by the tag and the initial position.
 fn variant(tag: Option<&str>, initial: &Position) -> &'static str {
     let rules = initial.variant();
-    let named = tag.unwrap_or_default().to_ascii_lowercase();
-    let named: String = named.chars().filter(char::is_ascii_alphanumeric).collect();
-    let short = named.strip_suffix("chess").filter(|name| !name.is_empty());
-    match short.unwrap_or(&named) {
+    match &*Variant::plain_name(tag.unwrap_or_default()) {
         _ if rules != Variant::Standard => rules.key(),
         "chess960" | "fischerandom" | "fischerrandom" => "chess960",
         "fromposition" => "fromPosition",

@@ -23,10 +23,7 @@ use std::fmt;
 
 use super::games::Games;
 use super::{GameOptions, Record};
-use knightwatch_chess::{Color, Move, Position, Variant, pgn};
-
-/// Most characters of a word in a message.
-const MAX_SHOWN_CHARS: usize = 24;
+use knightwatch_chess::{Color, Move, Position, Quoted, Variant, pgn};
 
 /// The weight of a line without a number.
 const DEFAULT_WEIGHT: u16 = 10;
@@ -235,8 +232,7 @@ impl Builder {
             let (number, san) = split_number(word);
             let at = |text| (column, format!("{}: {text}", move_label(&position)));
             if number.is_some_and(|number| number != position.fullmove_number().to_string()) {
-                let shown: String = word.chars().take(MAX_SHOWN_CHARS).collect();
-                return Err(at(format!("{shown:?} is the wrong move number")));
+                return Err(at(format!("{} is the wrong move number", Quoted(word))));
             }
             if san.is_empty() {
                 continue;

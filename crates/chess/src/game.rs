@@ -129,16 +129,21 @@ impl Game {
                 Outcome::Unknown => Termination::Stalemate,
             });
         }
-        let has_fifty_moves = position.variant() != Variant::Crazyhouse;
         if position.insufficient_material() {
             Some(Termination::InsufficientMaterial)
-        } else if has_fifty_moves && position.halfmove_clock() >= 100 {
+        } else if self.is_fifty_move_draw() {
             Some(Termination::FiftyMoves)
         } else if self.repetitions() >= 5 {
             Some(Termination::FivefoldRepetition)
         } else {
             None
         }
+    }
+
+    /// Returns whether there were fifty moves of each side without a pawn move or a capture. Crazyhouse has no such rule.
+    pub fn is_fifty_move_draw(&self) -> bool {
+        let position = self.position();
+        position.halfmove_clock() >= 100 && position.variant() != Variant::Crazyhouse
     }
 }
 

@@ -42,6 +42,7 @@ pub use moves::{CastlingNotation, Move, MoveKind, MoveList};
 pub use notation::NotationError;
 pub use piece::{Color, Piece, Role};
 pub use position::{CastlingSide, Position};
+pub use quote::Quoted;
 pub use square::{File, ParseSquareError, Rank, Square};
 pub use termination::Termination;
 pub use uci::MoveError;

@@ -6,7 +6,7 @@ use std::fmt::{self, Write as _};
 const MAX_CHARS: usize = 24;
 
 /// Displays the beginning of a text in quotes, with control characters escaped as in `\u{1b}`.
-pub(super) struct Quoted<'a>(pub &'a str);
+pub struct Quoted<'a>(pub &'a str);
 
 impl fmt::Display for Quoted<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -88,20 +88,25 @@ impl Variant {
         }
     }
 
+    /// A name without case, punctuation and a final `chess`, as [`from_name`](Variant::from_name) compares it.
+    pub fn plain_name(name: &str) -> String {
+        let mut letters: String = name
+            .chars()
+            .filter(char::is_ascii_alphanumeric)
+            .map(|letter| letter.to_ascii_lowercase())
+            .collect();
+        if let Some(short @ 1..) = letters.strip_suffix("chess").map(str::len) {
+            letters.truncate(short);
+        }
+        letters
+    }
+
     /// The variant with this name, key or UCI value, in any case and with any punctuation, also by the names that
     /// other sites and programs write. Chess960 and games from a position are standard chess.
     ///
     /// `Suicide` is no variant of Lichess: there a stalemate goes to the side with fewer pieces.
     pub fn from_name(name: &str) -> Option<Variant> {
-        let letters: String = name
-            .chars()
-            .filter(char::is_ascii_alphanumeric)
-            .map(|letter| letter.to_ascii_lowercase())
-            .collect();
-        let without_chess = letters.strip_suffix("chess");
-        let name = without_chess.filter(|name| !name.is_empty());
-        let name = name.unwrap_or(&letters);
-        Some(match name {
+        Some(match &*Variant::plain_name(name) {
             "chess" | "standard" | "normal" | "regular" | "chess960" | "fischerandom"
             | "fischerrandom" | "fromposition" => Variant::Standard,
             "crazyhouse" | "house" | "zh" => Variant::Crazyhouse,

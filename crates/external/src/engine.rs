@@ -266,6 +266,20 @@ impl EngineProcess {
             }
     }
 
+    /// Checks that the engine plays a variant.
+    ///
+    /// # Errors
+    /// When it does not.
+    pub fn check_variant(&self, variant: Variant) -> Result<(), EngineError> {
+        match self.plays(variant) {
+            true => Ok(()),
+            false => Err(EngineError::CannotPlay {
+                name: self.channel.name.clone(),
+                what: variant.name(),
+            }),
+        }
+    }
+
     /// The value of `UCI_Variant` for a variant.
     fn variant_name(&self, variant: Variant) -> Option<&str> {
         match self.option(VARIANT)? {
@@ -442,12 +456,7 @@ impl EngineProcess {
     fn set_rules(&mut self, start: &Position) -> Result<(), EngineError> {
         let (variant, notation) = (start.variant(), start.castling_notation());
         if self.variant != variant {
-            if !self.plays(variant) {
-                return Err(EngineError::CannotPlay {
-                    name: self.channel.name.clone(),
-                    what: variant.name(),
-                });
-            }
+            self.check_variant(variant)?;
             if let ProtocolState::Uci = self.protocol {
                 let name = self
                     .variant_name(variant)

@@ -31,8 +31,6 @@ const MATE: i32 = 100_000;
 #[derive(Default)]
 pub(crate) struct Xboard {
     features: Features,
-    /// It has sent a feature in time.
-    has_features: bool,
     /// The game that the engine has on its board.
     board: Option<(Position, Vec<Move>)>,
     /// Depth limit that it has.
@@ -49,7 +47,7 @@ pub(crate) struct Xboard {
 struct Features {
     name: Option<String>,
     options: Vec<EngineOption>,
-    /// Names for `accepted`.
+    /// Names of all features, for `accepted`.
     received: Vec<String>,
     done: Option<bool>,
     setboard: bool,
@@ -124,20 +122,13 @@ impl Xboard {
             features.read(line);
             (!features.received.is_empty()).then_some(())
         });
-        let has_features = match first {
-            Ok(()) => true,
-            Err(EngineError::Silent { .. }) => false,
-            Err(error) => return Err(error),
-        };
-        if has_features && features.done.is_none() {
+        or_silent(first)?;
+        if !features.received.is_empty() && features.done.is_none() {
             let done = channel.read_until("feature done", DONE_TIMEOUT, |line| {
                 features.read(line);
                 features.done.map(drop)
             });
-            match done {
-                Ok(()) | Err(EngineError::Silent { .. }) => {}
-                Err(error) => return Err(error),
-            }
+            or_silent(done)?;
         }
         if features.done == Some(false) {
             channel.read_until("feature done=1", launch.timeout, |line| {
@@ -145,13 +136,12 @@ impl Xboard {
                 features.done.filter(|done| *done).map(drop)
             })?;
         }
-        for name in std::mem::take(&mut features.received) {
+        for name in &features.received {
             channel.send(&format!("accepted {name}"))?;
         }
         let (name, options) = (features.name.take(), std::mem::take(&mut features.options));
         let xboard = Self {
             features,
-            has_features,
             ..Self::default()
         };
         Ok((name, options, xboard))
@@ -159,7 +149,7 @@ impl Xboard {
 
     /// Returns whether the engine has sent its features. One without may be of protocol version 1, or late.
     pub(crate) fn has_features(&self) -> bool {
-        self.has_features
+        !self.features.received.is_empty()
     }
 
     pub(crate) fn plays_chess960(&self) -> bool {
@@ -425,6 +415,14 @@ impl Xboard {
             ponder: None,
             info,
         })
+    }
+}
+
+/// Accepts that an engine has sent nothing in time.
+fn or_silent(read: Result<(), EngineError>) -> Result<(), EngineError> {
+    match read {
+        Err(EngineError::Silent { .. }) => Ok(()),
+        read => read,
     }
 }
 

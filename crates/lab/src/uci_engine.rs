@@ -57,13 +57,7 @@ impl UciEngine {
     /// # Errors
     /// When it does not.
     pub(crate) fn check_variant(&self, variant: Variant) -> Result<(), EngineError> {
-        match self.process.plays(variant) {
-            true => Ok(()),
-            false => Err(EngineError::CannotPlay {
-                name: self.name.clone(),
-                what: variant.name(),
-            }),
-        }
+        self.process.check_variant(variant)
     }
 
     /// Starts a new game from this position.

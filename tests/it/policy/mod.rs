@@ -299,13 +299,13 @@ fn policy_accepts_positions_as_lichess_does() {
         // There are more promoted pieces than missing pawns.
         "qqqqkqqq/pppppppp/8/8/8/8/4P3/4K3 w - - 0 1",
     ] {
-        let [limit, increment] = [BLITZ[0], BLITZ[1]];
-        let position = [
+        let id = anna.start(&[
+            BLITZ[0],
+            BLITZ[1],
             ("variant", "fromPosition"),
             ("fen", fen),
             ("color", "white"),
-        ];
-        let id = anna.start(&[&[limit, increment][..], &position].concat());
+        ]);
         act(&anna, &id, "move/e2e4");
         site.plies(&id, 2);
         act(&anna, &id, "resign");

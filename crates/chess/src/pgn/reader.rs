@@ -102,7 +102,7 @@ enum State {
 }
 
 /// Where the reader is in a game that it skips.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 struct Skip {
     /// The moves have begun, so the game ends with its result or the next tag.
     moves: bool,
@@ -467,7 +467,6 @@ impl Reader {
 
     fn fail(&mut self, problem: Problem) {
         let draft = mem::take(&mut self.draft);
-        let depth = draft.depth;
         let position = draft.game.as_ref().map(Game::position);
         self.done = Some(Err(ReadError {
             line: self.line,
@@ -484,7 +483,7 @@ impl Reader {
                 State::LineComment => Some(b'\n'),
                 _ => None,
             },
-            depth,
+            depth: draft.depth,
         });
     }
 }
