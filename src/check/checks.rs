@@ -43,21 +43,30 @@ const EXPIRY_WARNING: Duration = Duration::from_secs(14 * 24 * 3600);
 
 /// Checks configuration, token, Lichess, account, books, the machine and the engine. Needs a tokio runtime.
 pub async fn check(settings: &Settings) -> Report {
-    let mut findings = vec![configuration(settings)];
+    let next = match settings.is_of_service() {
+        true => "sudo systemctl start knightwatch",
+        false => "knightwatch run",
+    };
+    let mut report = Report {
+        findings: vec![configuration(settings)],
+        next: next.to_owned(),
+    };
+    let findings = &mut report.findings;
     let warning = |text: &String| Finding::warning("configuration", text);
     findings.extend(settings.warnings.iter().map(warning));
     findings.extend(insecure(settings));
     for account in settings.accounts() {
-        let before = findings.len();
-        findings.extend(token_file_mode(&account));
+        let before = report.findings.len();
+        report.findings.extend(token_file_mode(&account));
         match connect(&account) {
-            Ok(client) => check_account(&account, &client, &mut findings).await,
-            Err(finding) => findings.push(finding),
+            Ok(client) => check_account(&account, &client, &mut report).await,
+            Err(finding) => report.findings.push(finding),
         }
-        for finding in &mut findings[before..] {
+        for finding in &mut report.findings[before..] {
             finding.prefix_account(account.name.as_deref());
         }
     }
+    let findings = &mut report.findings;
     findings.extend(block_lists(settings).await);
     findings.extend(books(settings));
     let directory = settings.records_directory();
@@ -102,14 +111,7 @@ pub async fn check(settings: &Settings) -> Report {
             spawn_blocking(move || external_engine(&external_settings, &of_games, &rules)).await;
         findings.extend(finding);
     }
-    let next = match settings.is_of_service() {
-        true => "sudo systemctl start knightwatch",
-        false => "knightwatch run",
-    };
-    Report {
-        findings,
-        next: next.to_owned(),
-    }
+    report
 }
 
 /// The source of the settings. Invalid settings are reported when they are loaded.
@@ -145,7 +147,8 @@ fn token_file_mode(settings: &Settings) -> Option<Finding> {
 }
 
 /// Checks the connection, the token and the account.
-async fn check_account(settings: &Settings, client: &Client, findings: &mut Vec<Finding>) {
+async fn check_account(settings: &Settings, client: &Client, report: &mut Report) {
+    let findings = &mut report.findings;
     match latency(client).await {
         Ok(finding) => findings.push(finding),
         Err(error) => {
@@ -173,7 +176,11 @@ async fn check_account(settings: &Settings, client: &Client, findings: &mut Vec<
                 }
                 Ok(user) => {
                     findings.extend(account(settings, &user));
-                    findings.extend(running_instance(settings, user.username).await);
+                    if let Some(finding) = running_instance(settings, user.username).await {
+                        findings.push(finding);
+                        report.next =
+                            "it is running; knightwatch reload applies changes".to_owned();
+                    }
                 }
                 Err(error) => findings.push(request_failed("account", &error)),
             }

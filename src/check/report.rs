@@ -9,7 +9,7 @@ use crate::plural;
 #[derive(Debug, Default)]
 pub struct Report {
     pub findings: Vec<Finding>,
-    /// The next command, shown if there is no problem.
+    /// What to do next, such as a command; shown if there is no problem.
     pub next: String,
 }
 

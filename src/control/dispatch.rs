@@ -163,8 +163,8 @@ impl Dispatcher {
         name.eq_ignore_ascii_case(wanted).then_some(only)
     }
 
-    /// Executes a request for all targets. Succeeds if it succeeds for any; a reload only if it succeeds for all, since
-    /// otherwise the operator has to correct something.
+    /// Executes a request for all targets. Succeeds if it succeeds for any; a reload and a change of matchmaking only if
+    /// they succeed for all, since otherwise the operator has to correct something.
     async fn execute_all(&self, targets: &[&Account], request: &Request) -> bot::CommandResult {
         if let ([only], [_]) = (targets, &self.accounts[..]) {
             return request.clone().execute(&only.commands).await;
@@ -183,13 +183,17 @@ impl Dispatcher {
             these.map(|(account, _)| *account).collect()
         };
         let (done, failed) = (by_result(true), by_result(false));
-        let is_partial_reload =
-            matches!(request, Request::Reload) && !done.is_empty() && !failed.is_empty();
-        let summary = is_partial_reload.then(|| {
+        let name = match request {
+            Request::Reload => Some("reload"),
+            Request::Seek { .. } => Some("change of matchmaking"),
+            _ => None,
+        };
+        let is_partial = !done.is_empty() && !failed.is_empty();
+        let summary = name.filter(|_| is_partial).map(|name| {
             let (done, failed) = (names(&done), names(&failed));
-            format!("the reload has failed for {failed}, and has succeeded for {done}")
+            format!("the {name} has failed for {failed}, and has succeeded for {done}")
         });
-        let is_done = !done.is_empty() && !is_partial_reload;
+        let is_done = !done.is_empty() && summary.is_none();
         let lines = targets.iter().zip(results).map(|(account, result)| {
             let (Ok(text) | Err(CommandError(text))) = result;
             format!("{}: {text}", account.name)

@@ -249,24 +249,31 @@ async fn serve_client(
 ) {
     let (reader, mut writer) = client.split();
     let mut reader = BufReader::new(reader.take(MAX_REQUEST_BYTES));
-    let mut line = String::new();
+    let mut line = Vec::new();
     loop {
         line.clear();
         reader.get_mut().set_limit(MAX_REQUEST_BYTES);
-        let read = timeout(idle_timeout, reader.read_line(&mut line)).await;
-        // The connection was closed, the client is idle, or the line is too long.
-        if !matches!(read, Ok(Ok(1..))) || !line.ends_with('\n') {
+        let read = timeout(idle_timeout, reader.read_until(b'\n', &mut line)).await;
+        // The connection was closed, or the client is idle.
+        if !matches!(read, Ok(Ok(1..))) {
             return;
         }
         is_busy.store(true, Ordering::Relaxed);
-        let response = match Request::parse_addressed(&line) {
-            Ok((account, request)) => dispatcher.dispatch(account.as_deref(), request).await,
-            Err(why) => Response::Error(why),
+        let is_complete = line.ends_with(b"\n");
+        let response = match std::str::from_utf8(&line) {
+            _ if !is_complete => Response::Error(format!(
+                "the request has no end of line in its first {MAX_REQUEST_BYTES} bytes; write one line of JSON"
+            )),
+            Ok(line) => match Request::parse_addressed(line) {
+                Ok((account, request)) => dispatcher.dispatch(account.as_deref(), request).await,
+                Err(why) => Response::Error(why),
+            },
+            Err(error) => Response::Error(format!("the request is not UTF-8: {error}")),
         };
         let mut text = serde_json::to_string(&response).expect("plain data with string keys");
         text.push('\n');
         let written = timeout(idle_timeout, writer.write_all(text.as_bytes())).await;
-        if !matches!(written, Ok(Ok(()))) {
+        if !matches!(written, Ok(Ok(()))) || !is_complete {
             return;
         }
         is_busy.store(false, Ordering::Relaxed);
@@ -339,6 +346,34 @@ mod tests {
         let before = Instant::now();
         assert_response(&path).await;
         assert!(before.elapsed() < IDLE_TIMEOUT);
+    }
+
+    #[tokio::test]
+    async fn unreadable_request_gets_error() {
+        let home = tempfile::tempdir().unwrap();
+        let path = home.path().join("control.sock");
+        let server = Server::bind(&path).await.unwrap();
+        let (commands, _receiver) = bot::command_channel(bot::shutdown_channel().0);
+        tokio::spawn(server.serve((Metrics::default(), commands).into()));
+        let long = vec![b' '; MAX_REQUEST_BYTES as usize];
+        for (request, why) in [
+            (
+                b"{\"command\":\"block\",\"user\":\"\xe9\"}\n".to_vec(),
+                "is not UTF-8",
+            ),
+            (long, "no end of line"),
+        ] {
+            let mut client = UnixStream::connect(&path).await.unwrap();
+            client.write_all(&request).await.unwrap();
+            let mut response = String::new();
+            let mut reader = BufReader::new(client);
+            reader.read_line(&mut response).await.unwrap();
+            let response: Response = serde_json::from_str(&response).unwrap();
+            assert!(
+                matches!(&response, Response::Error(text) if text.contains(why)),
+                "{response:?}"
+            );
+        }
     }
 
     async fn assert_response(path: &Path) {

@@ -624,6 +624,24 @@ fn accounts_reload_all_or_name_those_that_have() {
 }
 
 #[test]
+fn accounts_seek_fails_if_it_fails_for_one() {
+    let site = site();
+    let bot = start(
+        &site,
+        SMALL,
+        ["", "matchmaking = { reserved_games = 100 }\n"],
+    );
+    let why = run_failing_command(&bot, &["seek", "on"]);
+    for words in [
+        format!("has failed for {OTHER_BOT}, and has succeeded for {BOT}"),
+        format!("{OTHER_BOT}: [matchmaking] cannot be used: 100 games a day are reserved"),
+    ] {
+        assert!(why.contains(&words), "{why}");
+    }
+    run_command(&bot, &["seek", "off"]);
+}
+
+#[test]
 fn accounts_are_known_to_records_page_and_check() {
     let site = site();
     let bot = start(&site, SMALL, ["", ""]);

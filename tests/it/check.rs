@@ -64,6 +64,7 @@ fn check_of_running_bot_shows_pid_and_name() {
     for words in [
         format!("of {BOT}, with bot:play"),
         format!("the bot is already running (pid {})", bot.pid()),
+        "it is running; knightwatch reload applies changes".to_owned(),
     ] {
         assert!(text.contains(&words), "{words}: {text}");
     }

@@ -14,7 +14,7 @@ use crate::events::{Event, Offer, Severity};
 use crate::plural;
 
 /// Maximum number of finished games.
-const MAX_FINISHED_GAMES: usize = 30;
+const MAX_FINISHED_GAMES: usize = 16;
 
 /// Maximum number of running games: more than a bot ever plays, so that games whose end was missed do not accumulate.
 const MAX_RUNNING_GAMES: usize = 300;
