@@ -170,6 +170,12 @@ impl Control {
         self.is_soft_limit_reached(progress)
     }
 
+    /// The best move has turned out to be worse than the last iteration had it: a ponder hit does not stop the search
+    /// before this iteration ends, unless nothing else can be played.
+    pub(crate) fn on_best_move_failed_low(&self) {
+        self.lock_progress().take_if(|progress| !progress.decided);
+    }
+
     /// Returns whether the soft limit is reached. Time spent pondering counts, unless the budget is exact.
     fn is_soft_limit_reached(&self, progress: &Progress) -> bool {
         let done = |budget: TimeBudget| match budget.exact {
@@ -314,6 +320,22 @@ mod tests {
             assert!(control.ponder_hit(Some(&moves_in(after))));
             assert_eq!(control.is_stopped(), after.is_zero());
             assert_eq!(control.is_out_of_time(), after.is_zero());
+        }
+    }
+
+    #[test]
+    fn ponderhit_does_not_stop_while_the_best_move_fails_low() {
+        for decided in [false, true] {
+            let control = pondering(moves_in(Duration::ZERO));
+            let progress = Progress {
+                decided,
+                ..Progress::default()
+            };
+            control.should_stop_after(&progress);
+            control.on_best_move_failed_low();
+            assert!(control.ponder_hit(None));
+            assert_eq!(control.is_stopped(), decided);
+            assert!(control.should_stop_after(&progress));
         }
     }
 

@@ -35,6 +35,9 @@ impl Search<'_> {
                 return;
             }
             if value <= alpha {
+                if self.thread_id == 0 && self.pv_index == 0 {
+                    self.control.on_best_move_failed_low();
+                }
                 beta = i32::midpoint(alpha, beta);
                 alpha = (value - delta).max(-INFINITE);
                 reduced = 0;

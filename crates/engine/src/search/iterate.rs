@@ -4,7 +4,9 @@ use super::Search;
 use super::draws::variant_value;
 use super::root::RootMove;
 use crate::time::{Progress, game_ply};
-use crate::value::{DRAW, INFINITE, MATE, MAX_PLY, Value, is_mate, mate_in, mated_in, to_score};
+use crate::value::{
+    DRAW, INFINITE, MATE, MAX_PLY, MIN_MATE, Value, is_mate, mate_in, mated_in, to_score,
+};
 use crate::{Bound, Score, SearchInfo, params};
 use knightwatch_chess::Move;
 
@@ -50,8 +52,8 @@ impl Search<'_> {
         let ply = game_ply(self.game);
         let game_score = self.thread_data.score_two_plies_before(ply);
         let mut completed = 0;
-        // The best move and its score in the last completed iteration.
-        let mut last_best = None;
+        // The best moves of the last completed iteration and of the one with the shortest mate.
+        let (mut last_best, mut mate_found): (Option<RootMove>, Option<RootMove>) = (None, None);
         // Every second helper starts one ply deeper, so that they diverge.
         for depth in 1 + self.thread_id % 2..=deepest {
             self.iteration = depth;
@@ -81,27 +83,37 @@ impl Search<'_> {
                 Some(before) if !is_mate(best.last_value) => before - best.last_value,
                 _ => 0,
             };
-            progress.score_drop = drop_since(last_best.map(|(_, score)| score));
+            progress.score_drop = drop_since(last_best.map(|last| last.last_value));
             progress.game_score_drop = drop_since(game_score);
-            last_best = Some((best.mv, best.last_value));
+            last_best = Some(best.clone());
+            if self.is_proven_win(best)
+                && mate_found
+                    .as_ref()
+                    .is_none_or(|mate| mate.last_value < best.last_value)
+            {
+                mate_found = Some(best.clone());
+            }
             if is_main && self.should_stop(depth, best_before, &mut progress) {
                 break;
             }
         }
         self.flush_nodes();
+        let is_restored = lines == 1
+            && self.limits.strength.is_none()
+            && self.restore_better(mate_found, last_best.as_ref());
         let best = &self.root[0];
         // The game may never reach a position that was only pondered on.
-        if let Some((_, score)) = last_best
+        if let Some(last) = last_best
             && !self.control.is_pondering()
         {
             // The unfinished iteration may have a bound only.
             let is_exact = best.bound == Bound::Exact;
-            let score = if is_exact { best.last_value } else { score };
-            self.thread_data.last_score = Some((ply, score));
+            let best = if is_exact { best } else { &last };
+            self.thread_data.last_score = Some((ply, best.last_value));
         }
         // The unfinished iteration may have changed any line. A helper's last report is its vote, which only a complete
         // iteration changes.
-        if is_main && self.aborted {
+        if is_main && (self.aborted || is_restored) {
             for index in (0..lines).filter(|&index| self.root[index].last_value > -INFINITE) {
                 on_line(self, index, completed);
             }
@@ -112,6 +124,32 @@ impl Search<'_> {
         let expected = result.mv.and_then(|mv| self.expected_reply(mv));
         result.ponder = result.ponder.or(expected);
         result
+    }
+
+    /// Returns whether a completed iteration has proven that the move wins by mate, before the fifty-move rule ends the
+    /// game.
+    fn is_proven_win(&self, best: &RootMove) -> bool {
+        let plies = MATE - best.last_value;
+        let clock = self.game.position().halfmove_clock();
+        best.bound == Bound::Exact && best.last_value >= MIN_MATE && plies + clock as i32 <= 100
+    }
+
+    /// Restores a result of an earlier iteration: a mate that the last one has missed, since it does not search
+    /// everything, or the score before an unfinished iteration that has only seen the best move lose by mate. Returns
+    /// whether anything was restored.
+    fn restore_better(&mut self, mate: Option<RootMove>, last: Option<&RootMove>) -> bool {
+        let best = &self.root[0];
+        let has_lost = self.aborted && best.bound == Bound::Exact && best.last_value <= -MIN_MATE;
+        let earlier = mate
+            .filter(|mate| mate.last_value > best.last_value)
+            .or_else(|| last.filter(|last| has_lost && last.mv == best.mv).cloned());
+        let Some(earlier) = earlier else {
+            return false;
+        };
+        let known = self.root.iter().position(|root| root.mv == earlier.mv);
+        self.root[..=known.unwrap_or(0)].rotate_right(1);
+        self.root[0] = earlier;
+        true
     }
 
     /// Applies the node limit from now on.
@@ -193,10 +231,10 @@ impl Search<'_> {
 
 #[cfg(test)]
 mod tests {
+    use super::*;
     use crate::control::Control;
-    use crate::search::{Search, ThreadData};
+    use crate::search::ThreadData;
     use crate::table::Table;
-    use crate::value::to_score;
     use crate::{Limits, Setting};
     use knightwatch_chess::{Game, Position};
 
@@ -234,5 +272,35 @@ mod tests {
         }
         thread_data.clear();
         assert_eq!(thread_data.score_two_plies_before(4), None);
+    }
+
+    #[test]
+    fn better_result_of_an_earlier_iteration_is_restored() {
+        let (limits, table) = (Limits::default(), Table::new(1));
+        let (control, game) = (Control::new(&limits, 0), Game::new(Position::startpos()));
+        let mut thread_data = ThreadData::new(&Setting::default());
+        let mut search = Search::new(&control, &table, &mut thread_data, &game, &limits, 0);
+        let with_value = |search: &Search<'_>, index: usize, last_value| RootMove {
+            last_value,
+            ..search.root[index].clone()
+        };
+        let moves: Vec<Move> = search.root[..4].iter().map(|root| root.mv).collect();
+        search.root[0].last_value = mate_in(7);
+        let longer = with_value(&search, 3, mate_in(9));
+        assert!(!search.restore_better(Some(longer), None));
+        let shorter = with_value(&search, 3, mate_in(5));
+        assert!(search.restore_better(Some(shorter), None));
+        let order: Vec<Move> = search.root[..4].iter().map(|root| root.mv).collect();
+        assert_eq!(order, [moves[3], moves[0], moves[1], moves[2]]);
+        assert_eq!(search.root[0].last_value, mate_in(5));
+
+        let last = with_value(&search, 0, 20);
+        search.root[0].last_value = mated_in(4);
+        assert!(!search.restore_better(None, Some(&last)));
+        search.aborted = true;
+        let other = with_value(&search, 1, 30);
+        assert!(!search.restore_better(None, Some(&other)));
+        assert!(search.restore_better(None, Some(&last)));
+        assert_eq!(search.root[0].last_value, 20);
     }
 }

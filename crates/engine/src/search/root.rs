@@ -6,6 +6,7 @@ use crate::value::{INFINITE, MIN_MATE, Value};
 use knightwatch_chess::Move;
 
 /// A root move and its results.
+#[derive(Clone)]
 pub(super) struct RootMove {
     pub mv: Move,
     /// Score in the current iteration; `-INFINITE` unless it raised alpha.
