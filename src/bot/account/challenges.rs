@@ -136,7 +136,13 @@ impl Account {
         if let Some(from) = &from {
             self.on_opponent_challenge(from);
         }
-        push_bounded(&mut self.incoming.seen, challenge.id.clone());
+        if !incoming.listed
+            && challenge.rematch_of.is_none()
+            && let Some(from) = &from
+        {
+            self.drop_replaced(from);
+        }
+        push_bounded(&mut self.incoming.seen, incoming.challenge.id.clone());
         incoming.input.facts.listed = from.as_ref().and_then(|from| self.listed(from));
         let needed = from.is_some() && policy::needs_profile(&self.ctx.settings);
         if !needed || self.incoming.add_profile(&mut incoming.input) {
@@ -264,6 +270,11 @@ impl Account {
                 }
                 let rank = policy::rank(&self.ctx.settings, &incoming.input);
                 self.incoming.queue.push(incoming, rank);
+                let size = self.ctx.settings.challenge.queue_size;
+                if let Some(last) = self.incoming.queue.take_excess(size) {
+                    let why = "the queue is full of challenges that come before it".to_owned();
+                    self.decline(&last.challenge, DeclineReason::Later, why);
+                }
             }
         }
     }
@@ -284,7 +295,7 @@ impl Account {
             paused: self.operator.overrides.paused,
             full,
             limited: self.is_answering_paused(),
-            queue_full: self.incoming.queue.len() >= settings.challenge.queue_size,
+            queue_full: self.incoming.queue.ahead_of(rank).count() >= settings.challenge.queue_size,
             games_vs_opponent: self.games.slots.games_against(from, clocked, now),
             rematch_number: self.games.rematches.next_number(challenge),
             no_bots_until: self.state.quota.full_until(Limit::BotGames, clock::date()),
@@ -428,9 +439,26 @@ impl Account {
     }
 
     fn report_withdrawn(&self, challenge: &Challenge) {
-        info!(challenge = %challenge.id, "{} is no longer there", describe(challenge));
-        let why = "it was canceled, or the challenger went offline".to_owned();
-        self.publish_challenge(challenge, Decision::Dropped, why);
+        self.report_gone(challenge, "it was canceled, or the challenger went offline");
+    }
+
+    fn report_gone(&self, challenge: &Challenge, why: &str) {
+        info!(challenge = %challenge.id, "{} is no longer there: {why}", describe(challenge));
+        self.publish_challenge(challenge, Decision::Dropped, why.to_owned());
+    }
+
+    /// Drops the unanswered challenge of a user who has sent another one: Lichess has canceled it without an event. If it
+    /// has not, because the user was offline, a list names it again.
+    fn drop_replaced(&mut self, user: &Username) {
+        let is_theirs = |incoming: &IncomingChallenge| incoming.is_replaceable_by(user);
+        let mut gone = self.incoming.queue.take_replaced_by(user);
+        gone.extend(self.incoming.profiles.remove_first(is_theirs));
+        gone.extend(self.incoming.accepts.remove_first(is_theirs));
+        for IncomingChallenge { challenge, .. } in gone {
+            self.release_challenge(&challenge.id);
+            self.incoming.forget(&challenge.id);
+            self.report_gone(&challenge, "the challenger has sent another one");
+        }
     }
 
     /// Evaluates the waiting challenges again.

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use crate::bot::policy::{MatchInput, Rank};
-use crate::lichess::model::{Challenge, ChallengeId, Compat};
+use crate::lichess::model::{Challenge, ChallengeId, Compat, Username};
 
 /// Incoming challenge.
 #[derive(Debug)]
@@ -26,6 +26,11 @@ impl IncomingChallenge {
             received_at: now,
             listed: false,
         }
+    }
+
+    /// Returns whether another challenge of this user replaces it: not if it is to a rematch.
+    pub(super) fn is_replaceable_by(&self, user: &Username) -> bool {
+        self.input.name.as_ref() == Some(user) && self.challenge.rematch_of.is_none()
     }
 
     /// Returns whether the challenger is a person.
@@ -65,6 +70,17 @@ impl ChallengeQueue {
     pub(super) fn remove(&mut self, id: &ChallengeId) -> Option<IncomingChallenge> {
         let at = self.iter().position(|it| it.challenge.id == *id)?;
         Some(self.0.remove(at).incoming)
+    }
+
+    /// Removes the last challenge if there are more than `size`.
+    pub(super) fn take_excess(&mut self, size: usize) -> Option<IncomingChallenge> {
+        let last = (self.0.len() > size).then(|| self.0.pop()).flatten();
+        last.map(|waiting| waiting.incoming)
+    }
+
+    /// Removes challenges that another one of this user replaces.
+    pub(super) fn take_replaced_by(&mut self, user: &Username) -> Vec<IncomingChallenge> {
+        self.extract(|incoming| !incoming.is_replaceable_by(user))
     }
 
     /// Waiting challenges in order.
@@ -166,7 +182,10 @@ mod tests {
             let rank = Rank::new(rank.0, rank.1);
             assert_eq!(queue.ahead_of(rank).count(), ahead);
         }
-        assert_eq!(ids(&queue.clear()), ["star", "ann1", "ben1", "bot1"]);
+        assert!(queue.take_excess(4).is_none());
+        let last = queue.take_excess(3).expect("a challenge");
+        assert_eq!(last.challenge.id.as_str(), "bot1");
+        assert_eq!(ids(&queue.clear()), ["star", "ann1", "ben1"]);
         assert!(queue.is_empty());
     }
 

@@ -346,6 +346,41 @@ fn policy_queue_serves_by_preference() {
 }
 
 #[test]
+fn policy_full_queue_makes_room_for_those_before() {
+    let site = site();
+    let config = "[games]\nconcurrency = 1\n[challenge]\nqueue_size = 1\n";
+    let bot = Daemon::start(&site, config);
+    let [anna, bert, cleo, robot] = ["Anna", "Bert", "Cleo", "Robot"].map(|name| site.player(name));
+    let first = anna.start(&BLITZ);
+    let behind = robot.challenge(&BLITZ);
+    wait_for_log(&bot, &behind, "is queued");
+    let waits = bert.challenge(&BLITZ);
+    assert_eq!(robot.answer(&behind), "later");
+    assert_eq!(challenge_and_wait(&cleo, &BLITZ), "later");
+    abort(&anna, &first);
+    assert_eq!(bert.answer(&waits), "accepted");
+}
+
+#[test]
+fn policy_challenge_replaces_the_one_before() {
+    let site = site();
+    let config = "[games]\nconcurrency = 1\n[challenge]\nqueue_size = 2\n";
+    let bot = Daemon::start(&site, config);
+    let [anna, bert, cleo] = ["Anna", "Bert", "Cleo"].map(|name| site.player(name));
+    let first = anna.start(&BLITZ);
+    let replaced = bert.challenge(&BLITZ);
+    wait_for_log(&bot, &replaced, "is queued");
+    let waits = bert.challenge(&[("clock.limit", "300"), ("clock.increment", "3")]);
+    wait_for_log(&bot, &replaced, "the challenger has sent another one");
+    wait_for_log(&bot, &waits, "is queued");
+    // It takes no place from others.
+    let last = cleo.challenge(&BLITZ);
+    wait_for_log(&bot, &last, "is queued");
+    abort(&anna, &first);
+    assert_eq!(bert.answer(&waits), "accepted");
+}
+
+#[test]
 fn policy_dropped_challenge_is_answered_when_listed_again() {
     let site = site();
     let bot = Daemon::start(&site, "games.concurrency = 1\n");
