@@ -507,6 +507,25 @@ fn matchmaking_shutdown_cancels_challenge() {
 }
 
 #[test]
+fn matchmaking_shutdown_cancels_correspondence_challenge() {
+    let config = "[matchmaking]\nenabled = true\nidle_s = 0\ncorrespondence_games = 2\n\
+                  [[matchmaking.profile]]\nclock = [\"2d\"]\nrated = false\n";
+    for by_command in [false, true] {
+        let site = Site::new([silent_bot("Statue")]);
+        let mut bot = Daemon::start(&site, config);
+        wait_for_log(&bot, "challenged Statue", 1);
+        if by_command {
+            run_command(&bot, &["drain"]);
+        } else {
+            bot.signal("TERM");
+        }
+        assert!(bot.ended().success());
+        let (_, list) = site.player("Statue").get("/api/challenge");
+        assert_eq!(list["in"], Value::Array(Vec::new()));
+    }
+}
+
+#[test]
 fn matchmaking_shutdown_cancels_challenge_in_flight() {
     let site = Site::new([silent_bot("Statue")]);
     // The challenge is created at once; only the response is late.

@@ -431,12 +431,14 @@ impl Account {
             }));
     }
 
-    /// Challenges of ours with a clock that wait for an answer, and the number of those being sent or canceled.
+    /// Challenges of ours that wait for an answer and do not outlive the process, and the number of those being sent or
+    /// canceled. A challenge without a clock that an operator has sent stays open.
     pub(super) fn pending_challenges(&self) -> (Vec<ChallengeId>, usize) {
-        let clocked = |it: &&Challenge| it.time_control.is_clock();
-        let unanswered = self.unanswered_challenges().filter(clocked);
-        let sending = usize::from(self.matchmaking.is_sending());
-        let in_flight = self.outgoing.in_flight() + sending + self.outgoing.canceling;
+        let of_matchmaking = self.matchmaking.pending().map(|it| &it.id);
+        let ends = |it: &&Challenge| it.time_control.is_clock() || of_matchmaking == Some(&it.id);
+        let unanswered = self.unanswered_challenges().filter(ends);
+        let requesting = usize::from(self.matchmaking.is_requesting());
+        let in_flight = self.outgoing.in_flight() + requesting + self.outgoing.canceling;
         let uncanceled = self.outgoing.uncanceled.iter();
         let uncanceled = uncanceled.map(|it| it.challenge.id.clone());
         // It may have been accepted meanwhile.

@@ -67,9 +67,11 @@ impl Account {
             }
             Action::Cancel(id) => {
                 let request = async move { (cancel_unless_accepted(&client, &id).await, id) };
-                self.background.spawn(request, |account, (answer, id)| {
-                    account.on_cancel_response(&id, answer);
-                });
+                self.background.spawn_challenge(
+                    request,
+                    |_| None,
+                    |account, (answer, id)| account.on_cancel_response(&id, answer),
+                );
             }
         }
     }

@@ -232,9 +232,12 @@ impl Matchmaking {
         }
     }
 
-    /// Returns whether a challenge is being sent.
-    pub(super) fn is_sending(&self) -> bool {
-        matches!(self.state, State::Sending { over: false, .. })
+    /// Returns whether a challenge is being sent or canceled.
+    pub(super) fn is_requesting(&self) -> bool {
+        matches!(
+            self.state,
+            State::Sending { over: false, .. } | State::Canceling { .. }
+        )
     }
 
     /// Why no game is running and when the next attempt is made, if matchmaking decides that.
