@@ -21,6 +21,21 @@ const URGENT_WITHIN: Duration = Duration::from_secs(HOUR);
 /// While games with a clock are running, others wait this long at most: they yield their threads to those anyway.
 const MAX_WAIT_FOR_CLOCKED: Duration = Duration::from_secs(600);
 
+/// While Lichess lists only some of the running games, an unlisted one is opened when nothing has confirmed for this long
+/// that it is running.
+const MAX_UNCONFIRMED: Duration = Duration::from_secs(HOUR);
+
+/// What the account does, which decides which games are opened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Activity {
+    /// No game with a clock is running.
+    Idle,
+    /// Games with a clock are running.
+    Playing,
+    /// The last games with a clock are finished, which may take hours. Then the bot exits.
+    Draining,
+}
+
 /// Games without a task.
 #[derive(Debug, Default)]
 pub(super) struct SuspendedGames(HashMap<GameId, SuspendedGame>);
@@ -33,8 +48,10 @@ struct SuspendedGame {
     since: Instant,
     /// It is over; its result is still to be read.
     over: bool,
-    /// It has never been opened, so that nothing was published.
-    unpublished: bool,
+    /// It is opened although it is not our turn: nothing was published yet, or it may be over.
+    is_unknown: bool,
+    /// When Lichess has listed it or its stream was open last.
+    confirmed_at: Instant,
 }
 
 impl SuspendedGame {
@@ -43,16 +60,19 @@ impl SuspendedGame {
         self.since.checked_add(self.info.time_left?)
     }
 
-    /// Returns whether there is anything to do. `busy`: games with a clock are running. In a game without any limit the
-    /// opponent waits.
-    fn is_due(&self, busy: bool, now: Instant) -> bool {
-        let urgent = self.deadline().is_none_or(|due| due <= now + URGENT_WITHIN);
+    /// Returns whether there is anything to do. In a game without any limit the opponent waits, unless the bot is about
+    /// to exit.
+    fn is_due(&self, activity: Activity, now: Instant) -> bool {
+        let is_urgent = |due| due <= now + URGENT_WITHIN;
         let waited = now.saturating_duration_since(self.since) >= MAX_WAIT_FOR_CLOCKED;
-        self.over
-            || match self.info.is_my_turn {
-                true => !busy || urgent || waited,
-                false => self.unpublished,
-            }
+        let is_our_turn = self.info.is_my_turn;
+        match activity {
+            Activity::Draining => is_our_turn && self.deadline().is_some_and(is_urgent),
+            _ if self.over => true,
+            _ if !is_our_turn => self.is_unknown,
+            Activity::Playing => waited || self.deadline().is_none_or(is_urgent),
+            Activity::Idle => true,
+        }
     }
 }
 
@@ -72,7 +92,8 @@ impl SuspendedGames {
             status,
             since: now,
             over: false,
-            unpublished: false,
+            is_unknown: false,
+            confirmed_at: now,
             info,
         };
         self.0.insert(suspended.info.id.clone(), suspended);
@@ -89,13 +110,15 @@ impl SuspendedGames {
                 status: StatusCell::default(),
                 since: at,
                 over: false,
-                unpublished: true,
+                is_unknown: true,
+                confirmed_at: at,
                 info,
             };
             info!(game = %suspended.info.id, "correspondence game against {}; it is opened when it is our turn", suspended.info.opponent.name);
             self.0.insert(suspended.info.id.clone(), suspended);
             return;
         };
+        suspended.confirmed_at = suspended.confirmed_at.max(at);
         // A report older than our last move means nothing, and a wait goes on from its start.
         if at > suspended.since && info.is_my_turn != suspended.info.is_my_turn {
             suspended.since = at;
@@ -117,19 +140,30 @@ impl SuspendedGames {
         }
     }
 
+    /// Handles a list of running games that is not complete: the game that was not confirmed for the longest time is
+    /// opened, since its end may have been missed.
+    pub(super) fn on_some_games_listed(&mut self, now: Instant) {
+        let oldest = self.0.values_mut().min_by_key(|game| game.confirmed_at);
+        if let Some(oldest) = oldest
+            && now.saturating_duration_since(oldest.confirmed_at) >= MAX_UNCONFIRMED
+        {
+            oldest.is_unknown = true;
+        }
+    }
+
     /// Returns whether it is our turn in a game that is due.
-    pub(super) fn has_our_turn(&self, busy: bool, now: Instant) -> bool {
-        let mut due = self.0.values().filter(|game| game.is_due(busy, now));
+    pub(super) fn has_our_turn(&self, activity: Activity, now: Instant) -> bool {
+        let mut due = self.0.values().filter(|game| game.is_due(activity, now));
         due.any(|suspended| suspended.info.is_my_turn)
     }
 
     /// Removes the game to be opened next, if any.
     pub(super) fn take_next(
         &mut self,
-        busy: bool,
+        activity: Activity,
         now: Instant,
     ) -> Option<(Box<GameInfo>, StatusCell)> {
-        let due = self.0.values().filter(|game| game.is_due(busy, now));
+        let due = self.0.values().filter(|game| game.is_due(activity, now));
         let urgency = |suspended: &&SuspendedGame| {
             let due = suspended
                 .deadline()
@@ -161,10 +195,10 @@ mod tests {
         Box::new(serde_json::from_value(info).unwrap())
     }
 
-    fn ids(suspended: &mut SuspendedGames, busy: bool, now: Instant) -> Vec<String> {
+    fn ids(suspended: &mut SuspendedGames, activity: Activity, now: Instant) -> Vec<String> {
         let next = || {
             suspended
-                .take_next(busy, now)
+                .take_next(activity, now)
                 .map(|(info, _)| info.id.to_string())
         };
         std::iter::from_fn(next).collect()
@@ -196,18 +230,31 @@ mod tests {
         let all = [
             "finished", "halfhour", "nolimits", "aday0001", "threeday", "theirs01",
         ];
-        assert_eq!(ids(&mut games(), false, start), all);
+        assert_eq!(ids(&mut games(), Activity::Idle, start), all);
         let now = ["finished", "halfhour", "nolimits", "theirs01"];
-        assert_eq!(ids(&mut games(), true, start), now, "the others can wait");
+        assert_eq!(
+            ids(&mut games(), Activity::Playing, start),
+            now,
+            "the others can wait"
+        );
         let later = start + MAX_WAIT_FOR_CLOCKED;
-        assert_eq!(ids(&mut games(), true, later), all, "but not for ever");
+        assert_eq!(
+            ids(&mut games(), Activity::Playing, later),
+            all,
+            "but not for ever"
+        );
+        let urgent = ids(&mut games(), Activity::Draining, start);
+        assert_eq!(urgent, ["halfhour"], "the rest after the restart");
         let mut suspended = SuspendedGames::default();
         suspended.update(info("aday0001", true, Some(DAY)), start);
         suspended.update(info("theirs01", false, None), start);
-        assert!(suspended.has_our_turn(false, start) && !suspended.has_our_turn(true, start));
-        suspended.take_next(false, start);
         assert!(
-            !suspended.has_our_turn(false, start),
+            suspended.has_our_turn(Activity::Idle, start)
+                && !suspended.has_our_turn(Activity::Playing, start)
+        );
+        suspended.take_next(Activity::Idle, start);
+        assert!(
+            !suspended.has_our_turn(Activity::Idle, start),
             "a look at it can wait"
         );
     }
@@ -222,10 +269,13 @@ mod tests {
             start + seconds(5),
         );
         suspended.update(info("thisgame", true, Some(DAY)), start);
-        assert_eq!(ids(&mut suspended, false, start + seconds(6)), [""; 0]);
+        assert_eq!(
+            ids(&mut suspended, Activity::Idle, start + seconds(6)),
+            [""; 0]
+        );
         suspended.update(info("thisgame", true, Some(DAY)), start + seconds(60));
         assert_eq!(
-            ids(&mut suspended, false, start + seconds(60)),
+            ids(&mut suspended, Activity::Idle, start + seconds(60)),
             ["thisgame"]
         );
         assert_eq!(suspended.len(), 0);
@@ -242,8 +292,28 @@ mod tests {
         let listed = [*info("oldgame1", false, None)];
         suspended.on_games_listed(&listed, start + seconds(5));
         assert_eq!(
-            ids(&mut suspended, false, start + seconds(10)),
+            ids(&mut suspended, Activity::Idle, start + seconds(10)),
             ["oldgame2"]
         );
+    }
+
+    #[test]
+    fn correspondence_game_that_is_long_unlisted_is_opened() {
+        let start = Instant::now();
+        let mut suspended = SuspendedGames::default();
+        for (id, at) in [("longago1", 0), ("listed01", 0), ("longago2", 1)] {
+            let status = StatusCell::default();
+            suspended.insert(info(id, false, None), status, start + seconds(at));
+        }
+        let later = start + MAX_UNCONFIRMED;
+        suspended.update(info("listed01", false, None), later);
+        suspended.on_some_games_listed(later - seconds(1));
+        assert_eq!(ids(&mut suspended, Activity::Idle, later), [""; 0]);
+        for id in ["longago1", "longago2"] {
+            suspended.on_some_games_listed(later + seconds(1));
+            assert_eq!(ids(&mut suspended, Activity::Idle, later), [id]);
+        }
+        suspended.on_some_games_listed(later + seconds(1));
+        assert_eq!(ids(&mut suspended, Activity::Idle, later), [""; 0]);
     }
 }

@@ -11,12 +11,13 @@ use tracing::{debug, error, warn};
 use super::{Account, push_bounded};
 use crate::backoff::Backoff;
 use crate::bot::UnfinishedGames;
-use crate::bot::account::correspondence::SuspendedGames;
+use crate::bot::account::correspondence::{Activity, SuspendedGames};
 use crate::bot::account::rematch::Rematches;
 use crate::bot::account::slots::{SlotHolder, Slots};
 use crate::bot::game::status::{GameSnapshot, StatusCell};
 use crate::bot::game::{self, ExitReason, GameCommand};
 use crate::bot::policy::ChallengeFacts;
+use crate::bot::shutdown::Stage;
 use crate::bot::spanned_join_set::SpannedJoinSet;
 use crate::bot::trace::Traces;
 use crate::clock;
@@ -213,6 +214,11 @@ impl Games {
                 running.send(GameCommand::Resync);
             }
         }
+    }
+
+    /// Handles a list of running games that is not complete.
+    pub(super) fn on_some_listed(&mut self, now: Instant) {
+        self.suspended.on_some_games_listed(now);
     }
 
     /// Waits until moves being searched or posted are posted, at most for this time, and ends all tasks. Returns the
@@ -423,20 +429,22 @@ impl Account {
 
     /// Opens suspended games in which there is something to do, a limited number at once.
     pub(super) fn open_suspended(&mut self) {
-        if self.games.suspended.len() == 0 || self.ctx.is_stopping() {
-            return;
-        }
-        let clocked = self.games.clocked();
+        let activity = match self.ctx.shutdown.stage() {
+            Stage::Running if self.games.clocked() == 0 => Activity::Idle,
+            Stage::Running => Activity::Playing,
+            Stage::Draining => Activity::Draining,
+            Stage::Leaving => return,
+        };
         let (mut open, now) = (self.games.open_correspondence(), clock::now());
         while open < self.ctx.settings.correspondence.concurrency
-            && let Some((info, status)) = self.games.suspended.take_next(clocked > 0, now)
+            && let Some((info, status)) = self.games.suspended.take_next(activity, now)
         {
             let rest = self.games.suspended.len();
             debug!(game = %info.id, "opening a correspondence game; {rest} more are suspended");
             self.spawn_game(info, status);
             open += 1;
         }
-        if self.games.suspended.has_our_turn(clocked > 0, now) {
+        if self.games.suspended.has_our_turn(activity, now) {
             // A task that has just ended frees a place as well.
             for running in self.games.running.values().filter(|game| !game.clocked) {
                 running.send(GameCommand::Suspend);

@@ -236,6 +236,7 @@ impl Account {
         if is_complete {
             self.release_expired(requested_at);
         } else {
+            self.games.on_some_listed(clock::now());
             // They may have become games that are not listed, which count.
             self.games.slots.take_expired(requested_at);
         }
