@@ -268,13 +268,15 @@ impl Writer {
         let file = &self.options.file;
         let inode = inode(file);
         if self.db.is_none() || inode.is_none() || inode != self.inode {
-            if self.db.is_some() && inode.is_some() {
+            if let (Some(db), Some(_)) = (&self.db, inode) {
                 warn!(
                     "records: {} was replaced while it was open; events from now on go to the new file",
                     file.display()
                 );
+                // Closing does not delete the WAL file of a replaced file; what it contained would be written into the new one.
+                let emptied = db.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()));
+                let _ = emptied.inspect_err(|error| debug!("records: no checkpoint: {error}"));
             }
-            // Close the old connection first: closing deletes the WAL file by name.
             self.db = None;
             let db = open(file, Some(&self.options.server))?;
             self.inode = self::inode(file);

@@ -451,12 +451,28 @@ async fn file_replaced_by_its_copy_is_written() {
     let reader = Connection::open(&file).unwrap();
     reader.execute("VACUUM INTO ?1", [copy.to_str()]).unwrap();
     drop(reader);
+    // These are only in the old file and its WAL file.
+    for number in 0..3_000 {
+        test.bus.send(Event::note(format!("note {number}")));
+    }
+    let notes = || Reader::open(&file).ok()?.notes(Page::first(3_000)).ok();
+    wait("the notes are written", || {
+        notes().filter(|notes| notes.len() == 3_000)
+    })
+    .await;
     fs::rename(&copy, &file).unwrap();
     send_start("eeeeeeee");
     let reader = test.finish().await;
     for id in ["dddddddd", "eeeeeeee"] {
         assert!(reader.record(id).unwrap().is_some(), "{id}");
     }
+    let notes = reader.notes(Page::first(1)).unwrap();
+    assert!(notes.is_empty(), "{notes:?}");
+    let damage: String = Connection::open(&file)
+        .unwrap()
+        .query_row("PRAGMA integrity_check", [], |row| row.get(0))
+        .unwrap();
+    assert_eq!(damage, "ok");
 }
 
 #[tokio::test]
