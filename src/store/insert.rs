@@ -160,6 +160,15 @@ pub(super) fn insert_game(db: &Connection, at: i64, start: &GameStarted) -> Resu
     Ok(())
 }
 
+/// Returns whether this game is recorded for another account: for our opponent, by another process with the same records.
+pub(super) fn is_of_other_account(db: &Connection, start: &GameStarted) -> Result<bool> {
+    db.query_row(
+        "SELECT EXISTS (SELECT 1 FROM game WHERE id = ?1 AND account <> ?2)",
+        [&start.game, &start.us().name],
+        |row| row.get(0),
+    )
+}
+
 fn expected(us: &Player, them: &Player) -> Option<f64> {
     Some(expected_score(us.rating?.into(), them.rating?.into()))
 }
@@ -319,7 +328,7 @@ pub(super) fn finish_game(
     db.execute(
         "UPDATE game SET
              finished = coalesce(finished, ?2), status = ?3, result = ?4, points = ?5, plies = ?6, opening = ?7,
-             final_clock_ms = ?8, pgn_pending = ?9,
+             final_clock_ms = ?8, pgn_pending = iif(status IS NULL, ?9, pgn_pending),
              round_trip_us = (SELECT CAST(avg(round_trip_us) AS INTEGER) FROM move WHERE game = ?1)
          WHERE seq = ?1",
         params![

@@ -107,6 +107,7 @@ impl Recorder {
             failures: 0,
             inode: None,
             was_replaced: false,
+            others_games: HashSet::new(),
             prune_at: Instant::now(),
         };
         let thread = thread::Builder::new().name("records".to_owned());
@@ -225,6 +226,8 @@ struct Writer {
     failures: u32,
     /// A damaged file was replaced since the last success.
     was_replaced: bool,
+    /// Running games of ours that are recorded for the opponent's account, by another process.
+    others_games: HashSet<String>,
     /// When old notes are deleted next.
     prune_at: Instant,
 }
@@ -296,8 +299,9 @@ impl Writer {
         }
         let transaction = Transaction::new(db, TransactionBehavior::Immediate)?;
         let mut skipped = 0;
-        for Item { at, event } in batch {
-            match insert::insert_event(&transaction, *at, event, self.options.files.is_some()) {
+        let write_pgn = self.options.files.is_some();
+        for item in batch {
+            match insert_own(&transaction, item, &mut self.others_games, write_pgn) {
                 Err(error) if is_event_error(&error) => {
                     warn!("records: an event cannot be written and is skipped: {error}");
                     skipped += 1;
@@ -306,6 +310,11 @@ impl Writer {
             }
         }
         transaction.commit()?;
+        for Item { event, .. } in batch {
+            if let Event::GameFinished(end) = &**event {
+                self.others_games.remove(&end.game);
+            }
+        }
         if skipped > 0 {
             self.shared.state.send_modify(|state| state.lost += skipped);
         }
@@ -392,6 +401,25 @@ impl Writer {
             }
         }
     }
+}
+
+/// Inserts an event, unless its game is recorded for the opponent's account.
+fn insert_own(
+    db: &Connection,
+    Item { at, event }: &Item,
+    others_games: &mut HashSet<String>,
+    write_pgn: bool,
+) -> rusqlite::Result<()> {
+    if event.game().is_some_and(|game| others_games.contains(game)) {
+        return Ok(());
+    }
+    insert::insert_event(db, *at, event, write_pgn)?;
+    if let Event::GameStarted(start) = &**event
+        && insert::is_of_other_account(db, start)?
+    {
+        others_games.insert(start.game.clone());
+    }
+    Ok(())
 }
 
 /// Writes the PGN of the games that wait for it, also after one whose file cannot be written.
@@ -509,6 +537,7 @@ mod tests {
             failures: 0,
             inode: None,
             was_replaced: false,
+            others_games: HashSet::new(),
             prune_at: Instant::now(),
         };
         let note = |days_ago: i64| Item {

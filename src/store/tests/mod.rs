@@ -618,6 +618,69 @@ async fn finished_games_are_written_to_pgn_files() {
     }
 }
 
+#[tokio::test]
+async fn game_between_two_processes_is_recorded_for_the_first() {
+    let id = "kkkkkkkk";
+    let mut test = TestRecorder::closed(Some((Grouping::All, Details::ALL)));
+    test.start();
+    let others_bus = Bus::new();
+    let options = Options {
+        file: test.file(),
+        server: SERVER.to_owned(),
+        files: Some(pgn_files(test.directory.path(), Grouping::All)),
+    };
+    let other = Recorder::start(options, others_bus.subscribe(), watch::Sender::default()).unwrap();
+    let start = game_started(id, Color::White, "Anna");
+    test.bus.send(Event::GameStarted(start.clone()));
+    let file = test.file();
+    let record = || Reader::open(&file).ok()?.record(id).unwrap();
+    wait("the game is written", record).await;
+    others_bus.send(Event::GameStarted(GameStarted {
+        our_color: Color::Black,
+        ..start
+    }));
+    for event in moves(id, MOVES, Color::Black) {
+        others_bus.send(event);
+    }
+    others_bus.send(Event::Chat {
+        game: id.to_owned(),
+        room: "player".to_owned(),
+        from: "Knightwatch".to_owned(),
+        text: "Hello".to_owned(),
+    });
+    others_bus.send(game_finished(id, Some(Color::White), MOVES));
+    other.finish(BUSY_TIMEOUT).await;
+    let open = record().unwrap();
+    assert_eq!(
+        (open.game.account.name.as_str(), open.game.outcome),
+        ("Knightwatch", Outcome::Open)
+    );
+    assert!(open.moves.is_empty() && open.notes.is_empty(), "{open:?}");
+    for event in moves(id, MOVES, Color::White) {
+        test.bus.send(event);
+    }
+    let end = game_finished(id, Some(Color::White), MOVES);
+    test.bus.send(end.clone());
+    wait("the PGN is written", || {
+        let text = fs::read_to_string(test.pgn().join("games.pgn")).ok()?;
+        text.contains("1-0").then_some(())
+    })
+    .await;
+    // The end of a game may be reported again.
+    test.bus.send(end);
+    let record = test.finish().await.record(id).unwrap().unwrap();
+    assert_eq!(record.game.outcome, Outcome::Won);
+    let searched: Vec<u32> = record
+        .moves
+        .iter()
+        .filter(|played| played.source.is_some())
+        .map(|played| played.ply)
+        .collect();
+    assert_eq!(searched, [1, 3, 5]);
+    let text = fs::read_to_string(test.pgn().join("games.pgn")).unwrap();
+    assert_eq!(text.matches("[Event ").count(), 1, "{text}");
+}
+
 /// A records file with finished games against these opponents, whose PGN is not written yet; the ids are `a`, `b`, ...
 fn pending_pgn(directory: &Path, opponents: &[&str]) -> Connection {
     let db = open(&directory.join("games.sqlite"), Some(SERVER)).unwrap();
