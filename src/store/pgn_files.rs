@@ -21,6 +21,20 @@ pub enum Grouping {
     All,
 }
 
+/// A file to which a game was appended, and its length before.
+#[derive(Debug)]
+pub(super) struct Appended {
+    file: File,
+    length: u64,
+}
+
+impl Appended {
+    /// Removes the game from the file.
+    pub(super) fn undo(&self) -> io::Result<()> {
+        self.file.set_len(self.length)
+    }
+}
+
 /// PGN files in a directory.
 #[derive(Clone, Debug)]
 pub struct PgnFiles {
@@ -46,11 +60,11 @@ impl PgnFiles {
         self.directory.join(format!("{name}.pgn"))
     }
 
-    /// Writes a game into its file.
+    /// Writes a game into its file. Returns the file if it may contain other games.
     ///
     /// # Errors
     /// When the file cannot be written; no partial game is left then.
-    pub(super) fn write_game(&self, record: &Record, server: &str) -> io::Result<()> {
+    pub(super) fn write_game(&self, record: &Record, server: &str) -> io::Result<Option<Appended>> {
         let text = pgn_of(record, server, self.details);
         let mut builder = DirBuilder::new();
         builder
@@ -61,23 +75,25 @@ impl PgnFiles {
         let path = self.path(&game.id, &game.opponent.name, game.started);
         if self.grouping == Grouping::Game {
             // A second attempt replaces the first.
-            return fs::write(&path, text).inspect_err(|_| drop(fs::remove_file(&path)));
+            fs::write(&path, text).inspect_err(|_| drop(fs::remove_file(&path)))?;
+            return Ok(None);
         }
-        append(&path, &text)
+        append(&path, &text).map(Some)
     }
 }
 
 /// Appends a game to a file, with an empty line before it.
-fn append(path: &Path, text: &str) -> io::Result<()> {
+fn append(path: &Path, text: &str) -> io::Result<Appended> {
     let mut file = File::options().create(true).append(true).open(path)?;
     let length = file.seek(SeekFrom::End(0))?;
     let gap = if length > 0 { "\n" } else { "" };
     let added = file.write_all(format!("{gap}{text}").as_bytes());
+    let appended = Appended { file, length };
     if added.is_err() {
         // A partial game would break the next one.
-        file.set_len(length)?;
+        appended.undo()?;
     }
-    added
+    added.map(|()| appended)
 }
 
 /// Makes a name from outside safe as a file name: no directories, no hidden files, no unusual characters.

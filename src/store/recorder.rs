@@ -467,23 +467,32 @@ pub(super) fn write_pgn_once(
     files: &PgnFiles,
     server: &str,
 ) -> rusqlite::Result<io::Result<()>> {
-    // A database that is locked or full fails before the file is written: a game must not be appended twice.
+    // A database that is locked or full fails before the file is written: a game must not be appended twice. It may be if the
+    // program is killed or the power fails before the commit.
     let transaction = Transaction::new_unchecked(db, TransactionBehavior::Immediate)?;
     let taken = "UPDATE game SET pgn_pending = 0 WHERE id = ?1 AND pgn_pending = 1";
     if transaction.execute(taken, [id])? == 0 {
         return Ok(Ok(()));
     }
-    match reader::record(&transaction, id) {
-        Ok(None) => {}
-        Ok(Some(record)) => {
-            if let Err(error) = files.write_game(&record, server) {
-                return Ok(Err(error));
-            }
+    let appended = match reader::record(&transaction, id) {
+        Ok(None) => None,
+        Ok(Some(record)) => match files.write_game(&record, server) {
+            Ok(appended) => appended,
+            Err(error) => return Ok(Err(error)),
+        },
+        Err(error) if reader::is_bad_value(&error) => {
+            reader::warn_of_bad_row(id, &error);
+            None
         }
-        Err(error) if reader::is_bad_value(&error) => reader::warn_of_bad_row(id, &error),
         Err(error) => return Err(error),
+    };
+    if let Err(error) = transaction.commit() {
+        // The game will be written again.
+        if let Some(Err(error)) = appended.map(|appended| appended.undo()) {
+            warn!("records: game {id} may be in its PGN file twice: {error}");
+        }
+        return Err(error);
     }
-    transaction.commit()?;
     Ok(Ok(()))
 }
 

@@ -719,6 +719,31 @@ fn pgn_of_a_game_is_written_by_one_of_two_processes() {
 }
 
 #[test]
+fn pgn_is_removed_again_if_the_database_cannot_be_written() {
+    let home = tempfile::tempdir().unwrap();
+    let files = pgn_files(home.path(), Grouping::All);
+    let db = pending_pgn(home.path(), &["Anna", "Bert"]);
+    write_pgn_once(&db, "a", &files, SERVER).unwrap().unwrap();
+    let path = files.directory.join("games.pgn");
+    let before = fs::read_to_string(&path).unwrap();
+    // A foreign key that is checked at the commit, which fails.
+    db.execute_batch(
+        "PRAGMA foreign_keys = ON;
+         CREATE TABLE child (parent REFERENCES game (seq) DEFERRABLE INITIALLY DEFERRED);
+         CREATE TRIGGER fails AFTER UPDATE ON game BEGIN INSERT INTO child VALUES (-1); END",
+    )
+    .unwrap();
+    for _ in 0..2 {
+        write_pgn_once(&db, "b", &files, SERVER).unwrap_err();
+        assert_eq!(fs::read_to_string(&path).unwrap(), before);
+    }
+    db.execute_batch("DROP TRIGGER fails").unwrap();
+    write_pgn_once(&db, "b", &files, SERVER).unwrap().unwrap();
+    let text = fs::read_to_string(&path).unwrap();
+    assert_eq!(text.matches("[Event ").count(), 2, "{text}");
+}
+
+#[test]
 fn pgn_is_written_after_a_game_that_has_none() {
     let home = tempfile::tempdir().unwrap();
     let files = pgn_files(home.path(), Grouping::Opponent);
