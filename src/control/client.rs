@@ -21,6 +21,10 @@ const RESPONSE_TIMEOUT: Duration = Duration::from_secs(5);
 /// Time limit for a response for which the daemon may have to send requests to Lichess.
 const LICHESS_RESPONSE_TIMEOUT: Duration = Duration::from_secs(30);
 
+/// Time limit for the response to a reload, which tests the engines of one account after another. Shorter than
+/// `TimeoutStartSec` of the systemd units, which limits `ExecReload`.
+const RELOAD_RESPONSE_TIMEOUT: Duration = Duration::from_secs(110);
+
 /// Command that opens a URL in the preferred browser of the user.
 const BROWSER_COMMAND: &str = "xdg-open";
 
@@ -63,6 +67,18 @@ pub enum Error {
         path: PathBuf,
         /// The error.
         error: io::Error,
+    },
+    /// The daemon has not answered in time.
+    #[error(
+        "the daemon on {} has not answered within {} s, but may still do what was asked: see `knightwatch status` and its log",
+        path.display(),
+        timeout.as_secs()
+    )]
+    NoResponse {
+        /// Path of the socket.
+        path: PathBuf,
+        /// The time limit.
+        timeout: Duration,
     },
     /// The process that listens may belong to another user.
     #[error("the control socket {} is not used: {why}", path.display())]
@@ -118,7 +134,7 @@ pub fn send_request_for(
             Ok(Some(stream)) => {
                 let path = &candidate.path;
                 return exchange(stream, account, request)
-                    .map_err(|error| io_error(path, error))?;
+                    .map_err(|error| exchange_error(path, request, error))?;
             }
             Ok(None) => {}
             Err(error) => {
@@ -187,16 +203,30 @@ fn io_error(path: &Path, error: io::Error) -> Error {
     }
 }
 
+fn exchange_error(path: &Path, request: &Request, error: io::Error) -> Error {
+    match error.kind() {
+        io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => Error::NoResponse {
+            path: path.to_owned(),
+            timeout: response_timeout(request),
+        },
+        _ => io_error(path, error),
+    }
+}
+
+fn response_timeout(request: &Request) -> Duration {
+    match request {
+        Request::Status | Request::Page => RESPONSE_TIMEOUT,
+        Request::Reload => RELOAD_RESPONSE_TIMEOUT,
+        _ => LICHESS_RESPONSE_TIMEOUT,
+    }
+}
+
 fn exchange(
     mut stream: UnixStream,
     account: Option<&str>,
     request: &Request,
 ) -> io::Result<Result<Response, Error>> {
-    let timeout = match request {
-        Request::Status | Request::Page => RESPONSE_TIMEOUT,
-        _ => LICHESS_RESPONSE_TIMEOUT,
-    };
-    stream.set_read_timeout(Some(timeout))?;
+    stream.set_read_timeout(Some(response_timeout(request)))?;
     stream.set_write_timeout(Some(RESPONSE_TIMEOUT))?;
     stream.write_all(request.to_line(account)?.as_bytes())?;
     let mut line = String::new();
@@ -318,4 +348,41 @@ pub(super) fn page_command(
         }
     }
     Ok(ExitCode::SUCCESS)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::net::UnixListener;
+
+    use super::*;
+
+    #[test]
+    fn missing_response_is_reported_with_time_limit() {
+        let home = tempfile::tempdir().unwrap();
+        let path = home.path().join("control.sock");
+        let _listener = UnixListener::bind(&path).unwrap();
+        let error = send_request(Some(&path), &Request::Status).unwrap_err();
+        let expected = format!(
+            "the daemon on {} has not answered within 5 s, but may still do what was asked",
+            path.display()
+        );
+        assert!(error.to_string().starts_with(&expected), "{error}");
+    }
+
+    #[test]
+    fn reload_waits_for_all_accounts_but_not_longer_than_systemd() {
+        let limit = response_timeout(&Request::Reload);
+        // Each account may need 20 seconds.
+        assert!(limit >= Duration::from_secs(5 * 20));
+        for unit in [
+            include_str!("../../systemd/knightwatch.service"),
+            include_str!("../../systemd/user/knightwatch.service"),
+        ] {
+            let seconds = unit
+                .lines()
+                .find_map(|line| line.strip_prefix("TimeoutStartSec="));
+            let seconds = seconds.and_then(|seconds| seconds.parse().ok());
+            assert!(seconds.is_some_and(|seconds| limit < Duration::from_secs(seconds)));
+        }
+    }
 }
