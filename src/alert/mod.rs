@@ -17,7 +17,6 @@ use tokio::task::{JoinHandle, JoinSet, spawn_blocking};
 use tokio::time::{MissedTickBehavior, interval, timeout};
 use tracing::warn;
 
-use crate::bot;
 use crate::config::{AlertFormat, AlertKind, AlertTarget};
 use crate::events::{Event, RecvError};
 use crate::metrics::Metrics;
@@ -235,24 +234,9 @@ pub(crate) fn problem(target: &AlertTarget) -> Option<String> {
 /// An account that has ended.
 #[derive(Debug)]
 pub(crate) struct Ended {
-    account: Option<String>,
-    /// The error that has ended it.
-    error: Option<(AlertKind, String)>,
-}
-
-impl Ended {
-    pub(crate) fn new(account: Option<String>, error: Option<&bot::Error>) -> Self {
-        let kind = |error: &bot::Error| match error {
-            bot::Error::TokenRejected(_)
-            | bot::Error::NotABot { .. }
-            | bot::Error::WrongAccount { .. } => AlertKind::TokenRejected,
-            bot::Error::AnotherInstance(_) | bot::Error::AlreadyRunning { .. } => {
-                AlertKind::Stopped
-            }
-        };
-        let error = error.map(|error| (kind(error), error.to_string()));
-        Self { account, error }
-    }
+    pub account: Option<String>,
+    /// The kind of alert about the error that has ended it, and the error.
+    pub error: Option<(AlertKind, String)>,
 }
 
 /// Free space on the disk of the records, queried on a thread for blocking calls: a file system may hang.

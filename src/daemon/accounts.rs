@@ -13,6 +13,7 @@ use tracing::{Instrument, error, error_span, info};
 use super::Error;
 use crate::alert::Ended;
 use crate::bot::{self, BotParts, CommandHandle, ShutdownHandle, Stage};
+use crate::config::AlertKind;
 use crate::control::Dispatcher;
 use crate::events::{Bus, Event, Severity};
 use crate::metrics::{LiveState, Metrics};
@@ -119,12 +120,12 @@ impl Accounts {
         };
         if let Some(number) = self.numbers.get(&id) {
             let account = &mut self.accounts[*number];
-            let error = match &outcome {
-                Err(Error::Bot(error)) => Some(error),
-                _ => None,
-            };
+            let error = outcome.as_ref().err();
             // Nothing receives it without alerts.
-            let _ = self.ended.send(Ended::new(account.name.clone(), error));
+            let _ = self.ended.send(Ended {
+                account: account.name.clone(),
+                error: error.map(|error| (alert_kind(error), error.to_string())),
+            });
             account.end(&outcome, &self.events);
         }
         self.tasks.is_empty().then_some(outcome)
@@ -185,6 +186,18 @@ impl Accounts {
         }
         let lines: Vec<String> = self.active().map(Account::status_line).collect();
         lines.join("; ")
+    }
+}
+
+/// The kind of alert about an error that has ended an account.
+fn alert_kind(error: &Error) -> AlertKind {
+    match error {
+        Error::Bot(
+            bot::Error::TokenRejected(_)
+            | bot::Error::NotABot { .. }
+            | bot::Error::WrongAccount { .. },
+        ) => AlertKind::TokenRejected,
+        _ => AlertKind::Stopped,
     }
 }
 
@@ -251,5 +264,30 @@ impl Account {
             _ if count == 0 => "stopping: waiting for a challenge or a tournament".into(),
             _ => format!("stopping: {games} left to finish"),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn alert_reports_account_that_panicked() {
+        let (ended, mut alerts) = mpsc::unbounded_channel();
+        let (mut accounts, _stops) = Accounts::assemble(&mut [], Bus::new(), ended);
+        let metrics = Metrics::default();
+        accounts.accounts.push(Account {
+            name: Some("Anna".to_owned()),
+            changes: metrics.subscribe(),
+            shutdown: bot::shutdown_channel().0,
+            metrics,
+            ended: false,
+        });
+        let task = accounts.tasks.spawn(async { panic!("as the test wants") });
+        accounts.numbers.insert(task.id(), 0);
+        while accounts.next().await.is_none() {}
+        let Ended { account, error } = alerts.try_recv().unwrap();
+        assert_eq!(account.as_deref(), Some("Anna"));
+        assert_eq!(error.unwrap().0, AlertKind::Stopped);
     }
 }
