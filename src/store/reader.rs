@@ -485,12 +485,12 @@ fn readable_game(row: &Row<'_>) -> rusqlite::Result<Option<Game>> {
 }
 
 /// Logs that a game is left out.
-pub(super) fn warn_of_bad_row(id: &str, error: &rusqlite::Error) {
+pub(crate) fn warn_of_bad_row(id: &str, error: &rusqlite::Error) {
     warn!("records: game {id:?} is left out, since its row is damaged: {error}");
 }
 
 /// Returns whether a row has a value that does not fit its column.
-pub(super) fn is_bad_value(error: &rusqlite::Error) -> bool {
+pub(crate) fn is_bad_value(error: &rusqlite::Error) -> bool {
     use rusqlite::Error::{FromSqlConversionFailure, IntegralValueOutOfRange, InvalidColumnType};
     matches!(
         error,

@@ -215,6 +215,10 @@ fn write_games(reader: &Reader, ids: &[String], chunks: &mpsc::Sender<io::Result
             Ok(Some(record)) if record.game.plies > 0 => record,
             // All of its moves were taken back, or it was deleted.
             Ok(_) => continue,
+            Err(store::Error::Sql(error)) if store::is_bad_value(&error) => {
+                store::warn_of_bad_row(id, &error);
+                continue;
+            }
             // The error aborts the connection, so that the client notices that the file is incomplete.
             Err(error) => return drop(chunks.blocking_send(Err(io::Error::other(error)))),
         };
@@ -231,4 +235,67 @@ fn write_games(reader: &Reader, ids: &[String], chunks: &mpsc::Sender<io::Result
     }
     // The client may have disconnected.
     let _ = chunks.blocking_send(Ok(text.into()));
+}
+
+#[cfg(test)]
+mod tests {
+    use futures::TryStreamExt;
+    use rusqlite::Connection;
+
+    use super::*;
+    use crate::events::{Color, GameStarted, Player, TimeControl};
+    use crate::store::{ImportedGame, ImportedMove, Importer};
+
+    fn imported(id: &str) -> ImportedGame {
+        let player = |name: &str| Player {
+            name: name.to_owned(),
+            ..Player::default()
+        };
+        ImportedGame {
+            started: Some(1_000),
+            finished: Some(2_000),
+            start: GameStarted {
+                game: id.to_owned(),
+                white: player("Knightwatch"),
+                black: player("Anna"),
+                our_color: Color::White,
+                speed: "blitz".to_owned(),
+                time_control: TimeControl::Unlimited,
+                rated: false,
+                variant: "standard".to_owned(),
+                initial_fen: None,
+                tournament: None,
+                engine: None,
+                plies: 0,
+            },
+            site: None,
+            moves: vec![ImportedMove {
+                uci: "e2e4".to_owned(),
+                clock: None,
+                eval: None,
+            }],
+            status: "resign".to_owned(),
+            winner: Some(Color::White),
+            result: "1-0".to_owned(),
+        }
+    }
+
+    #[tokio::test]
+    async fn download_leaves_out_damaged_game() {
+        let home = tempfile::tempdir().unwrap();
+        let file = home.path().join("games.sqlite");
+        let mut importer = Importer::open(&file, "https://lichess.org/").unwrap();
+        let games = ["aaaaaaaa", "bbbbbbbb", "cccccccc"].map(imported);
+        importer.add(&games).unwrap();
+        let damage = "UPDATE game SET account_rating = -1 WHERE id = 'bbbbbbbb'";
+        Connection::open(&file)
+            .unwrap()
+            .execute(damage, [])
+            .unwrap();
+        let download = Records::new(Some(file)).pgn(Filter::default()).await;
+        let chunks: Vec<Bytes> = download.ok().unwrap().try_collect().await.unwrap();
+        let text = String::from_utf8(chunks.concat()).unwrap();
+        let found = games.map(|game| text.contains(&game.start.game));
+        assert_eq!(found, [true, false, true], "{text}");
+    }
 }
