@@ -173,6 +173,11 @@ fn assert_damage_is_reported(site: &Site, state: &Path, text: &str) {
         ),
         (newer, "format version 9".to_owned(), false),
         (
+            text.replacen("\"resumed\":false", "\"resumed\":true", 1),
+            "records are missing at line 1".to_owned(),
+            true,
+        ),
+        (
             "1. e4 e5\n".to_owned(),
             "line 1 is not the header of a knightwatch trace".to_owned(),
             false,

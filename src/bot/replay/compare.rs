@@ -58,6 +58,14 @@ impl<'a, W: Write> Comparison<'a, W> {
     /// Printing fails.
     pub(super) fn run(mut self, sessions: &[Session]) -> io::Result<Summary> {
         let mut suspended = None;
+        if sessions.first().is_some_and(|first| first.header.resumed) {
+            writeln!(
+                self.out,
+                "the trace begins with a resumed session: the trace of the earlier ones was removed"
+            )?;
+            self.summary.gap_line = Some(1);
+            return Ok(self.summary);
+        }
         for session in sessions {
             let kept = suspended.take().filter(|_| session.header.resumed);
             suspended = self.compare_session(session, kept)?;
