@@ -193,7 +193,7 @@ pub fn last_challenge(
 ) -> Result<ChallengeDecision, CommandError> {
     let reader = open(file)?;
     let read_error = |error| read_error(file, error);
-    let ours = reader.accounts().map_err(read_error)?;
+    let ours = reader.known_accounts().map_err(read_error)?;
     let is_incoming = |decided: &ChallengeDecision| {
         let from_us = ours
             .iter()

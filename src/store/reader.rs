@@ -277,6 +277,12 @@ impl Reader {
         Ok(rows(&self.db, sql, [], |row| row.get(0))?)
     }
 
+    /// Our accounts that have played or were online.
+    pub(super) fn known_accounts(&self) -> Result<Vec<String>, Error> {
+        let sql = "SELECT account FROM game UNION SELECT text FROM note WHERE kind = 'online'";
+        Ok(rows(&self.db, sql, [], |row| row.get(0))?)
+    }
+
     /// Ids of games with moves, the oldest first.
     pub fn ids(&self, filter: &Filter) -> Result<Vec<String>, Error> {
         self.ids_where("plies > 0", filter)

@@ -388,6 +388,30 @@ async fn decisions_and_notes_are_recorded() {
 }
 
 #[tokio::test]
+async fn last_challenge_is_an_incoming_one_before_the_first_game() {
+    let mut test = TestRecorder::new();
+    test.bus.send(Event::Online {
+        account: player("Knightwatch", 2000),
+        server: SERVER.to_owned(),
+    });
+    for (from, to) in [("Bert", "Knightwatch"), ("Knightwatch", "Anna")] {
+        test.bus.send(Event::Challenge(Challenge {
+            id: format!("from{from}"),
+            from: player(from, 1500),
+            to: Some(to.to_owned()),
+            time_control: TimeControl::Unlimited,
+            variant: "standard".to_owned(),
+            rated: false,
+            decision: Decision::Declined,
+            reason: "no time".to_owned(),
+        }));
+    }
+    test.finish().await;
+    let last = last_challenge(&test.file(), None).unwrap();
+    assert_eq!(last.from.name, "Bert");
+}
+
+#[tokio::test]
 async fn locked_file_loses_no_events() {
     let mut test = TestRecorder::new();
     let file = test.file();
