@@ -224,6 +224,19 @@ fn token_source(
     }
 }
 
+/// Returns whether a contradiction of the common settings applies: with accounts, one in a section that they may override
+/// applies only if an account has it as well.
+pub(super) fn applies(common: &check::Contradiction, accounts: &[Settings]) -> bool {
+    let is_same = |one: &check::Contradiction| {
+        (one.section, &one.sentence) == (common.section, &common.sentence)
+    };
+    accounts.is_empty()
+        || !PER_ACCOUNT_SECTIONS.contains(&common.section)
+        || accounts
+            .iter()
+            .any(|account| check::contradictions(account).iter().any(is_same))
+}
+
 /// The contradictions of an account that the common settings do not have.
 fn contradictions(
     settings: &Settings,

@@ -283,6 +283,9 @@ impl Layered {
             settings.token = token_source(&settings, sources, &layers, &mut reader.problems);
         }
         for contradiction in check::contradictions(&settings) {
+            if !account::applies(&contradiction, &settings.account) {
+                continue;
+            }
             let place = place_of_contradiction(&contradiction, &layers);
             let problem = place.map(|place| Problem::new(place, contradiction.sentence));
             reader.problems.extend(problem);

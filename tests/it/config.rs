@@ -632,6 +632,21 @@ fn account_settings_override_common_settings() {
 }
 
 #[test]
+fn contradiction_that_every_account_overrides_is_accepted() {
+    let text = "matchmaking.enabled = true\ngames = { concurrency = 1, reserved_for_humans = 1 }\n\
+                [[account]]\nname = \"Anna\"\ntoken_file = \"anna\"\ngames.reserved_for_humans = 0\n\
+                [[account]]\nname = \"Bert\"\ntoken_file = \"bert\"\n";
+    let error = load_text(text).unwrap_err();
+    assert_eq!(
+        error.matches("all slots are reserved").count(),
+        1,
+        "{error}"
+    );
+    let settings = load_text(&format!("{text}matchmaking.enabled = false\n")).unwrap();
+    assert_eq!(settings.account.len(), 2);
+}
+
+#[test]
 fn environment_and_arguments_are_checked() {
     let environment = [
         ("KNIGHTWATCH__ENGINE__HASH_MIB", "lots"),
