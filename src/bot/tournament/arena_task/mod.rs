@@ -1,10 +1,11 @@
 //! Task of one arena: polls its state and does what [`next_action`] says, until it is over.
 
 mod refusal;
+mod slot_need;
 
 use std::ops::Range;
 use std::sync::Arc;
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, SystemTime};
 
 use tokio::sync::{Notify, mpsc, oneshot, watch};
 use tokio_util::sync::CancellationToken;
@@ -23,6 +24,7 @@ use crate::lichess::model::{Arena, ArenaId};
 use crate::lichess::retry::{self, RequestKind, Retry};
 use crate::plural;
 use refusal::{JoinRefusal, REFUSED_POLL_INTERVAL, refused_poll_interval};
+use slot_need::{SlotNeed, current_slot_need, initial_slot_need, unreachable_slot_need};
 
 /// Time until a withdrawal that has failed is repeated.
 const WITHDRAWAL_INTERVAL: Duration = Duration::from_secs(60);
@@ -54,9 +56,6 @@ const NO_BOTS: &str = "it does not allow bots";
 
 /// Part of Lichess's message when too many arenas were joined.
 const TOO_MANY_JOINS_TEXT: &str = "joining too many tournaments";
-
-/// A slot is reserved from this time before the start.
-const SLOT_LEAD_TIME: Duration = Duration::from_secs(60);
 
 /// Next action for an arena.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -132,42 +131,6 @@ fn poll_interval(arena: &Arena) -> Duration {
     match arena.starts_in {
         Some(left) => (left / 2).clamp(MIN_POLL_INTERVAL, MAX_POLL_INTERVAL),
         None => JOINED_POLL_INTERVAL,
-    }
-}
-
-/// Game slots that the account reserves for an arena.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum SlotNeed {
-    None,
-    /// Matchmaking games must be over by this start.
-    Start(Instant),
-    /// A slot: the next game may come at any moment.
-    Slot,
-}
-
-/// Need of an arena that the account has joined or is about to join.
-fn initial_slot_need(arena: &Arena) -> SlotNeed {
-    match arena.starts_in {
-        Some(left) if left > SLOT_LEAD_TIME => SlotNeed::Start(clock::now() + left),
-        _ => SlotNeed::Slot,
-    }
-}
-
-/// Need of an arena in its current state.
-fn current_slot_need(arena: &Arena) -> SlotNeed {
-    match arena.me {
-        Some(me) if !me.withdrawn && !arena.finished => initial_slot_need(arena),
-        _ => SlotNeed::None,
-    }
-}
-
-/// Need of an arena whose state cannot be read. Once it has started, or if nothing is known of it, a game may come at
-/// any moment.
-fn unreachable_slot_need(before: SlotNeed, known: bool) -> SlotNeed {
-    match before {
-        _ if !known => SlotNeed::Slot,
-        SlotNeed::Start(at) if at <= clock::now() + SLOT_LEAD_TIME => SlotNeed::Slot,
-        before => before,
     }
 }
 
