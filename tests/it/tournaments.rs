@@ -488,6 +488,42 @@ fn arena_discovery_counts_named_arenas() {
 }
 
 #[test]
+fn arena_that_refuses_keeps_no_other_away() {
+    let site = Site::new([NewUser::bot("Ann")]);
+    add_arena(&site, "refusing", 600, |options| {
+        options.password = Some("right".to_owned());
+    });
+    add_arena(&site, "overlap1", 1_200, |_| {});
+    let config = "[tournaments]\njoin = [\"refusing:wrong\"]\nconcurrency = 1\n";
+    let bot = Daemon::start(&site, config);
+    wait("it is refused", || {
+        bot.log().contains("refuses us").then_some(())
+    });
+    bot.configure(|text| text + "join_any = true\n");
+    run_command(&bot, &["reload"]);
+    wait("the bot is in the other", || {
+        (player_counts(&site, ["overlap1"]) == [1]).then_some(())
+    });
+}
+
+#[test]
+fn arena_discovery_skips_unmet_conditions() {
+    let site = Site::new([NewUser::bot("Ann")]);
+    add_arena(&site, "lineup01", 600, |options| {
+        options.allow = vec!["Ann".to_owned()];
+    });
+    add_arena(&site, "overlap1", 1_200, |_| {});
+    let config = "[tournaments]\njoin_any = true\nconcurrency = 1\n";
+    let bot = Daemon::start(&site, config);
+    wait("the bot is in the other", || {
+        (player_counts(&site, ["overlap1"]) == [1]).then_some(())
+    });
+    assert_eq!(requests_of(&site, BOT, Endpoint::ArenaJoin).len(), 1);
+    let why = "not joining Friday Arena: Your name is not in the tournament line-up.";
+    assert!(bot.log().contains(why), "{}", bot.log());
+}
+
+#[test]
 fn arena_of_team_waits_for_membership() {
     let site = Site::with(SimOptions {
         users: vec![NewUser::bot(BOT), NewUser::bot("Ann")],

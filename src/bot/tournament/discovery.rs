@@ -1,8 +1,8 @@
 //! Discovery of arenas that the operator has not named: in the calendars of their teams and, if configured, in the
 //! list of the whole site.
 //!
-//! No list says whether bots may take part, so the page of each suitable arena is read, and again from time to time
-//! while it allows none. At most `tournaments.concurrency` arenas whose times overlap are joined, those that the
+//! No list says whether the account may take part, so the page of each suitable arena is read, and again from time to
+//! time while it may not. At most `tournaments.concurrency` arenas whose times overlap are joined, those that the
 //! operator has named included, and none before the quota has room for it
 //! ([`JoinRequest`](crate::bot::account::quota::JoinRequest)).
 
@@ -19,7 +19,7 @@ use crate::bot::shutdown::Stage;
 use crate::clock;
 use crate::config::{self, ArenaEntry, TeamEntry};
 use crate::lichess::Error as Failure;
-use crate::lichess::model::{ArenaId, ListedArena, Speed, TimeControl};
+use crate::lichess::model::{Arena, ArenaId, ListedArena, Speed, TimeControl};
 
 /// Interval between scans of the lists.
 const LIST_INTERVAL: Duration = Duration::from_secs(300);
@@ -30,8 +30,8 @@ const REQUEST_INTERVAL: Duration = Duration::from_secs(1);
 /// Arena pages read at most in one scan.
 const MAX_LOOKUPS: usize = 20;
 
-/// Time after which the page of an arena that does not allow bots is read again: its organizer may allow them later.
-const NO_BOTS_MAX_AGE: Duration = Duration::from_secs(30 * 60);
+/// Time after which the page of an arena that does not admit the account is read again: its conditions may change.
+const CLOSED_MAX_AGE: Duration = Duration::from_secs(30 * 60);
 
 /// Time limit for the tasks of new arenas to read their pages. Until then it is not known when these arenas take place.
 const PERIODS_TIMEOUT: Duration = Duration::from_secs(30);
@@ -56,7 +56,7 @@ pub(super) struct Discovery {
     left: watch::Receiver<HashSet<ArenaId>>,
     /// Arenas found here.
     found: HashSet<ArenaId>,
-    without_bots: WithoutBots,
+    closed: ClosedArenas,
     /// Teams of the account.
     members: HashSet<String>,
     /// Teams that the account is not in, for which the reason was logged.
@@ -65,14 +65,14 @@ pub(super) struct Discovery {
     asked_teams: HashSet<String>,
 }
 
-/// Arenas that do not allow bots, and when their pages were read.
+/// Arenas that do not admit the account, and when their pages were read.
 #[derive(Default)]
-struct WithoutBots(HashMap<ArenaId, Instant>);
+struct ClosedArenas(HashMap<ArenaId, Instant>);
 
-impl WithoutBots {
+impl ClosedArenas {
     /// Forgets arenas that are not listed, and those whose pages are to be read again.
     fn retain_current(&mut self, listed: &HashSet<&ArenaId>, now: Instant) {
-        let is_recent = |at: Instant| now.saturating_duration_since(at) < NO_BOTS_MAX_AGE;
+        let is_recent = |at: Instant| now.saturating_duration_since(at) < CLOSED_MAX_AGE;
         self.0
             .retain(|id, read_at| listed.contains(id) && is_recent(*read_at));
     }
@@ -91,7 +91,7 @@ impl Discovery {
             joined_arenas,
             left,
             found: HashSet::new(),
-            without_bots: WithoutBots::default(),
+            closed: ClosedArenas::default(),
             members: HashSet::new(),
             reported_teams: HashSet::new(),
             asked_teams: HashSet::new(),
@@ -159,7 +159,7 @@ impl Discovery {
         let left = self.left.borrow().clone();
         candidates.retain(|one| one.is_joinable(wanted, now) && !left.contains(&one.arena.id));
         let listed: HashSet<&ArenaId> = candidates.iter().map(|one| &one.arena.id).collect();
-        self.without_bots.retain_current(&listed, clock::now());
+        self.closed.retain_current(&listed, clock::now());
         self.found.retain(|id| listed.contains(id));
         candidates.sort_by_key(|candidate| candidate.arena.starts_at);
         let mut lookups = 0;
@@ -167,7 +167,7 @@ impl Discovery {
             let (arena, id) = (&candidate.arena, &candidate.arena.id);
             if joined_arenas.contains_key(id)
                 || self.found.contains(id)
-                || self.without_bots.0.contains_key(id)
+                || self.closed.0.contains_key(id)
             {
                 continue;
             }
@@ -184,16 +184,16 @@ impl Discovery {
             }
             lookups += 1;
             clock::sleep(REQUEST_INTERVAL).await;
-            let allows_bots = match self.ctx.client.arena(id).await {
-                Ok(page) => page.bots_allowed,
+            let is_open = match self.ctx.client.arena(id).await {
+                Ok(page) => may_admit(&page),
                 Err(failure) if failure.is_not_found() => false,
                 Err(failure) => {
                     info!(arena = %id, "cannot read {}: {failure}", arena.name);
                     continue;
                 }
             };
-            if !allows_bots {
-                self.without_bots.0.insert(id.clone(), clock::now());
+            if !is_open {
+                self.closed.0.insert(id.clone(), clock::now());
                 continue;
             }
             let joining = candidate.joining(wanted);
@@ -272,6 +272,16 @@ impl Discovery {
 /// Returns whether an arena is neither for the members of a team nor a battle of teams.
 fn needs_no_team(arena: &ListedArena) -> bool {
     arena.team.is_none() && arena.battle_teams.is_empty()
+}
+
+/// Returns whether the account is in an arena or meets its conditions.
+fn may_admit(page: &Arena) -> bool {
+    let unmet = &page.unmet_requirements;
+    if page.bots_allowed && page.me.is_none() && !unmet.is_empty() {
+        info!(arena = %page.id, "not joining {}: {}", page.name, unmet.join("; "));
+        return false;
+    }
+    page.bots_allowed
 }
 
 /// An arena of a list.
@@ -420,17 +430,15 @@ mod tests {
     }
 
     #[test]
-    fn discovery_reads_pages_without_bots_again() {
+    fn discovery_reads_pages_of_closed_arenas_again() {
         let ids: [ArenaId; 2] = ["friday01", "friday02"].map(|id| id.parse().unwrap());
         let read_at = Instant::now();
-        let mut without_bots = WithoutBots::default();
+        let mut closed = ClosedArenas::default();
         let mut is_known_after = |minutes: u64, listed: &[ArenaId]| {
             let now = read_at + Duration::from_secs(60 * minutes);
-            without_bots
-                .0
-                .extend(ids.iter().cloned().map(|id| (id, read_at)));
-            without_bots.retain_current(&listed.iter().collect(), now);
-            ids.each_ref().map(|id| without_bots.0.contains_key(id))
+            closed.0.extend(ids.iter().cloned().map(|id| (id, read_at)));
+            closed.retain_current(&listed.iter().collect(), now);
+            ids.each_ref().map(|id| closed.0.contains_key(id))
         };
         assert_eq!(is_known_after(29, &ids), [true, true]);
         assert_eq!(is_known_after(29, &ids[..1]), [true, false]);

@@ -299,6 +299,16 @@ impl ArenaTask {
         });
     }
 
+    /// Publishes when the arena takes place. One that does not admit the account keeps no other one away.
+    fn publish_period(&self, arena: &Arena) {
+        let may_admit = arena.bots_allowed && self.refusal.is_none();
+        let period = match self.joined || may_admit {
+            true => arena.period(),
+            false => NEVER,
+        };
+        self.period.send_replace(Some(period));
+    }
+
     /// Publishes the last status with changes.
     fn update_status(&mut self, change: impl FnOnce(&mut events::Arena)) {
         let last = self.status.borrow().clone();
@@ -349,13 +359,8 @@ impl ArenaTask {
             }
         };
         self.known = true;
-        // An arena without bots keeps no other one away.
-        let period = match arena.bots_allowed {
-            true => arena.period(),
-            false => NEVER,
-        };
-        self.period.send_replace(Some(period));
         self.joined = arena.me.is_some_and(|me| !me.withdrawn);
+        self.publish_period(&arena);
         self.set_slot_need(current_slot_need(&arena));
         match next_action(&arena, &mut self.observations) {
             Action::Wait(wait) => {
@@ -427,6 +432,7 @@ impl ArenaTask {
     fn on_joined(&mut self, arena: &Arena) -> Duration {
         let (id, name) = (&arena.id, &arena.name);
         self.refusal = None;
+        self.publish_period(arena);
         let begins = match arena.starts_in {
             Some(left) => format!(", which begins in {} min", left.as_secs().div_ceil(60)),
             None => String::new(),
@@ -499,6 +505,7 @@ impl ArenaTask {
                 let wait = refusal.again.saturating_duration_since(now);
                 let minutes = wait.min(left).as_secs().div_ceil(60);
                 self.refusal = Some(refusal);
+                self.publish_period(arena);
                 warn!(arena = %id, "{name} refuses us; trying again in {minutes} min, or when its conditions change: {why}");
                 self.respond(Ok(format!(
                     "{name} refuses us; trying again until it starts: {why}"
