@@ -2,8 +2,8 @@
 //! list of the whole site.
 //!
 //! No list says whether the account may take part, so the page of each suitable arena is read, and again from time to
-//! time while it may not. At most `tournaments.concurrency` arenas whose times overlap are joined, those that the
-//! operator has named included, and none before the quota has room for it
+//! time while it may not. At most `tournaments.concurrency` arenas at once are joined, those that the operator has
+//! named included, and none before the quota has room for it
 //! ([`JoinRequest`](crate::bot::account::quota::JoinRequest)).
 
 use std::collections::{HashMap, HashSet};
@@ -171,12 +171,7 @@ impl Discovery {
             {
                 continue;
             }
-            if taken
-                .iter()
-                .filter(|other| overlaps(other, &arena.period()))
-                .count()
-                >= wanted.concurrency
-            {
+            if max_at_once(&taken, &arena.period()) >= wanted.concurrency {
                 continue;
             }
             if lookups == MAX_LOOKUPS {
@@ -342,9 +337,16 @@ impl Candidate {
     }
 }
 
-/// Returns whether two periods have time in common.
-fn overlaps(one: &Range<i64>, other: &Range<i64>) -> bool {
-    one.start < other.end && other.start < one.end
+/// Returns how many of these periods run at once during another one, at most.
+fn max_at_once(taken: &[Range<i64>], period: &Range<i64>) -> usize {
+    let starts = taken.iter().map(|other| other.start);
+    let inside = starts.filter(|start| period.contains(start));
+    // The number grows only where a period starts.
+    inside
+        .chain([period.start])
+        .map(|at| taken.iter().filter(|other| other.contains(&at)).count())
+        .max()
+        .unwrap_or(0)
 }
 
 #[cfg(test)]
@@ -463,8 +465,17 @@ mod tests {
 
     #[test]
     fn discovery_overlap_needs_common_time() {
-        assert!(overlaps(&(0..10), &(9..20)));
-        assert!(overlaps(&(0..10), &(2..3)));
-        assert!(!overlaps(&(0..10), &(10..20)));
+        assert_eq!(max_at_once(&[], &(9..20)), 0);
+        for (period, times) in [(9..20, 1), (2..3, 1), (10..20, 0), (-5..0, 0), (-5..20, 1)] {
+            assert_eq!(max_at_once(&[0..10, 30..40], &period), times, "{period:?}");
+        }
+    }
+
+    #[test]
+    fn discovery_counts_arenas_at_once() {
+        let (first, second, both) = (10..11, 12..13, 10..13);
+        assert_eq!(max_at_once(&[first.clone(), second.clone()], &both), 1);
+        assert_eq!(max_at_once(&[first, second, both], &(9..14)), 2);
+        assert_eq!(max_at_once(&[0..20, 5..20, 8..9], &(10..15)), 2);
     }
 }
