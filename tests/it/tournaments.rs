@@ -415,6 +415,27 @@ fn arena_discovery_finds_team_arenas() {
 }
 
 #[test]
+fn arena_discovery_finds_team_arenas_without_the_list() {
+    let site = Site::new([NewUser::bot("Ann")]);
+    site.sim.add_team(NewTeam {
+        leader: Some("Leader".to_owned()),
+        members: vec![BOT.to_owned()],
+        ..NewTeam::new("Our Bots")
+    });
+    add_arena(&site, "ourfirst", 600, |options| {
+        options.team = Some("Our Bots".to_owned());
+    });
+    let broken = FaultRule::on(Endpoint::ArenaList, Fault::json(404, "{}")).from_user(BOT);
+    site.sim.faults().add(broken.times(1_000));
+    let config = "[tournaments]\njoin_any = true\nteams = [\"our-bots\"]\n";
+    let bot = Daemon::start(&site, config);
+    wait("the bot takes part", || {
+        (player_counts(&site, ["ourfirst"]) == [1]).then_some(())
+    });
+    assert!(bot.log().contains("cannot read the list of arenas"));
+}
+
+#[test]
 fn arena_team_is_asked_again_after_an_outage() {
     let site = Site::with(SimOptions {
         users: vec![NewUser::bot(BOT), NewUser::bot("Ann")],

@@ -18,7 +18,6 @@ use crate::bot::AccountContext;
 use crate::bot::shutdown::Stage;
 use crate::clock;
 use crate::config::{self, ArenaEntry, TeamEntry};
-use crate::lichess::Error as Failure;
 use crate::lichess::model::{Arena, ArenaId, ListedArena, Speed, TimeControl};
 
 /// Interval between scans of the lists.
@@ -106,9 +105,7 @@ impl Discovery {
                 if paused.wait_for(|paused| !*paused).await.is_err() {
                     return;
                 }
-                if let Err(failure) = self.scan().await {
-                    info!("cannot scan for arenas: {failure}");
-                }
+                self.scan().await;
                 clock::sleep(LIST_INTERVAL).await;
             }
         };
@@ -119,7 +116,7 @@ impl Discovery {
     }
 
     /// Scans the lists, and reads the pages of suitable arenas.
-    async fn scan(&mut self) -> Result<(), Failure> {
+    async fn scan(&mut self) {
         let settings = self.ctx.settings.clone();
         let wanted = &settings.tournaments;
         let mut candidates = Vec::new();
@@ -140,12 +137,14 @@ impl Discovery {
             }
         }
         if wanted.join_any {
-            let listed = self.ctx.client.arenas().await?;
-            candidates.extend(
-                listed
-                    .into_iter()
-                    .map(|arena| Candidate { arena, team: None }),
-            );
+            match self.ctx.client.arenas().await {
+                Ok(listed) => candidates.extend(
+                    listed
+                        .into_iter()
+                        .map(|arena| Candidate { arena, team: None }),
+                ),
+                Err(failure) => info!("cannot read the list of arenas: {failure}"),
+            }
         }
         let now = i64::try_from(clock::epoch_ms(clock::date())).unwrap_or(i64::MAX);
         // Joined arenas occupy their time, even if they are in no list or do not match the settings.
@@ -197,7 +196,6 @@ impl Discovery {
             taken.push(arena.period());
             let _ = self.discovered_sender.send((joining, candidate));
         }
-        Ok(())
     }
 
     /// Arenas that the account has joined or is going to join, and their times, as far as they are known.
