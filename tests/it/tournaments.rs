@@ -90,6 +90,31 @@ fn arena_reserves_slot_while_running() {
 }
 
 #[test]
+fn arena_that_runs_is_named_while_idle() {
+    let site = site(&arena(0));
+    add_arena(&site, "tomorrow", 90_000, |options| {
+        options.name = "Tomorrow".to_owned();
+    });
+    let config = "[tournaments]\njoin = [\"rehearse\", \"tomorrow\"]\n";
+    let bot = Daemon::start(&site, config);
+    let idle = wait("both arenas are shown, and why no game is running", || {
+        let status = status(&bot);
+        let mut arenas = status["arenas"].as_array()?.iter();
+        let are_joined = arenas.all(|arena| {
+            ["joined", "we are in it"]
+                .iter()
+                .any(|text| arena["text"] == *text)
+        });
+        let reason = status["idle"]["reason"].as_str()?;
+        (are_joined && reason.contains("Friday")).then(|| reason.to_owned())
+    });
+    assert_eq!(
+        idle,
+        "no game is running; waiting for a pairing in Friday Arena"
+    );
+}
+
+#[test]
 fn arena_start_limits_matchmaking() {
     let site = Site::new([NewUser {
         present: true,

@@ -135,6 +135,11 @@ impl Slots {
         self.upcoming_arenas.values().min().copied()
     }
 
+    /// Returns whether a game of this arena may come at any moment.
+    pub(crate) fn is_arena_open(&self, arena: &ArenaId) -> bool {
+        self.open_arenas.contains(arena)
+    }
+
     /// Arenas from which a game may come at any moment, without those in which a game is running.
     pub(crate) fn arenas_awaited(&self) -> usize {
         let playing = |arena: &ArenaId| {

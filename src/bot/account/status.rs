@@ -190,10 +190,10 @@ impl Account {
 
     /// Names of the arenas from which a game may come, like `Friday Arena and Bots Arena`.
     fn arena_names(&self) -> String {
-        let arenas = self.tournaments.statuses().into_iter();
-        let open = arenas
-            .filter_map(|(_, shown)| shown.filter(|shown| shown.stage != events::ArenaStage::Over));
-        let names: Vec<String> = open.map(|arena| arena.name).collect();
+        let mut arenas = self.tournaments.statuses();
+        arenas.retain(|(id, _)| self.games.slots.is_arena_open(id));
+        let shown = arenas.into_iter().filter_map(|(_, shown)| shown);
+        let names: Vec<String> = shown.map(|arena| arena.name).collect();
         match names.is_empty() {
             true => "an arena".to_owned(),
             false => names.join(" and "),
