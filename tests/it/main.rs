@@ -3,6 +3,7 @@
 mod accounts;
 mod alerts;
 mod altered_streams;
+mod arena_discovery;
 mod bad_input;
 mod book;
 mod browser;
