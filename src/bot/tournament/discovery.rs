@@ -71,11 +71,20 @@ pub(super) struct Discovery {
 struct ClosedArenas(HashMap<ArenaId, Instant>);
 
 impl ClosedArenas {
-    /// Forgets arenas that are not listed, and those whose pages are to be read again.
-    fn retain_current(&mut self, listed: &HashSet<&ArenaId>, now: Instant) {
-        let is_recent = |at: Instant| now.saturating_duration_since(at) < CLOSED_MAX_AGE;
-        self.0
-            .retain(|id, read_at| listed.contains(id) && is_recent(*read_at));
+    /// Forgets arenas that are not listed.
+    fn retain_listed(&mut self, listed: &HashSet<&ArenaId>) {
+        self.0.retain(|id, _| listed.contains(id));
+    }
+
+    /// Returns whether the page of an arena was read so recently that it is not read again.
+    fn is_recent(&self, id: &ArenaId, now: Instant) -> bool {
+        let read_at = self.0.get(id);
+        read_at.is_some_and(|at| now.saturating_duration_since(*at) < CLOSED_MAX_AGE)
+    }
+
+    /// Adds an arena whose page was read now. Returns whether it is new.
+    fn insert(&mut self, id: ArenaId, now: Instant) -> bool {
+        self.0.insert(id, now).is_none()
     }
 }
 
@@ -172,7 +181,7 @@ impl Discovery {
         let left = self.left.borrow().clone();
         candidates.retain(|one| one.is_joinable(wanted, now) && !left.contains(&one.arena.id));
         let listed: HashSet<&ArenaId> = candidates.iter().map(|one| &one.arena.id).collect();
-        self.closed.retain_current(&listed, clock::now());
+        self.closed.retain_listed(&listed);
         self.found.retain(|id| listed.contains(id));
         candidates.sort_by_key(|Candidate { arena, .. }| {
             (!self.kept.contains(&arena.id), arena.starts_at)
@@ -182,7 +191,7 @@ impl Discovery {
             let (arena, id) = (&candidate.arena, &candidate.arena.id);
             if joined_arenas.contains_key(id)
                 || self.found.contains(id)
-                || self.closed.0.contains_key(id)
+                || self.closed.is_recent(id, clock::now())
             {
                 continue;
             }
@@ -195,17 +204,21 @@ impl Discovery {
             }
             lookups += 1;
             clock::sleep(REQUEST_INTERVAL).await;
-            let is_open = match self.ctx.client.arena(id).await {
-                Ok(page) => may_admit(&page),
-                Err(failure) if failure.is_not_found() => false,
+            let page = match self.ctx.client.arena(id).await {
+                Ok(page) => Some(page),
+                Err(failure) if failure.is_not_found() => None,
                 Err(failure) => {
                     is_complete &= !self.kept.contains(id);
                     info!(arena = %id, "cannot read {}: {failure}", arena.name);
                     continue;
                 }
             };
-            if !is_open {
-                self.closed.0.insert(id.clone(), clock::now());
+            if !page.as_ref().is_some_and(may_admit) {
+                let is_new = self.closed.insert(id.clone(), clock::now());
+                if is_new && let Some(page) = page.filter(|page| page.bots_allowed) {
+                    let unmet = page.unmet_requirements.join("; ");
+                    info!(arena = %id, "not joining {}: {unmet}", page.name);
+                }
                 continue;
             }
             let joining = candidate.joining(wanted);
@@ -315,12 +328,7 @@ fn needs_no_team(arena: &ListedArena) -> bool {
 
 /// Returns whether the account is in an arena or meets its conditions.
 fn may_admit(page: &Arena) -> bool {
-    let unmet = &page.unmet_requirements;
-    if page.bots_allowed && page.me.is_none() && !unmet.is_empty() {
-        info!(arena = %page.id, "not joining {}: {}", page.name, unmet.join("; "));
-        return false;
-    }
-    page.bots_allowed
+    page.bots_allowed && (page.me.is_some() || page.unmet_requirements.is_empty())
 }
 
 /// An arena of a list.
@@ -480,15 +488,18 @@ mod tests {
         let ids: [ArenaId; 2] = ["friday01", "friday02"].map(|id| id.parse().unwrap());
         let read_at = Instant::now();
         let mut closed = ClosedArenas::default();
-        let mut is_known_after = |minutes: u64, listed: &[ArenaId]| {
+        for id in &ids {
+            assert!(closed.insert(id.clone(), read_at));
+        }
+        let is_recent_after = |closed: &ClosedArenas, minutes: u64| {
             let now = read_at + Duration::from_secs(60 * minutes);
-            closed.0.extend(ids.iter().cloned().map(|id| (id, read_at)));
-            closed.retain_current(&listed.iter().collect(), now);
-            ids.each_ref().map(|id| closed.0.contains_key(id))
+            ids.each_ref().map(|id| closed.is_recent(id, now))
         };
-        assert_eq!(is_known_after(29, &ids), [true, true]);
-        assert_eq!(is_known_after(29, &ids[..1]), [true, false]);
-        assert_eq!(is_known_after(30, &ids), [false, false]);
+        assert_eq!(is_recent_after(&closed, 29), [true, true]);
+        assert_eq!(is_recent_after(&closed, 30), [false, false]);
+        closed.retain_listed(&ids[..1].iter().collect());
+        assert_eq!(is_recent_after(&closed, 29), [true, false]);
+        assert!(!closed.insert(ids[0].clone(), read_at));
     }
 
     #[test]
