@@ -170,74 +170,13 @@ fn arena_drain_withdraws_and_restart_rejoins() {
 }
 
 #[test]
-fn arena_that_begins_soon_is_left() {
-    let site = site(&arena(1_200));
+fn arena_not_started_is_left() {
+    let site = site(&arena(3_600));
     let mut bot = Daemon::start(&site, ONE);
     wait("the bot is in the arena", || is_joined(&site).then_some(()));
     bot.signal("TERM");
     assert!(bot.ended().success());
     assert_eq!(arena_page(&site)["nbPlayers"], 0);
-}
-
-/// Waits until the bot has joined so many arenas.
-fn wait_joined(bot: &Daemon, count: usize) {
-    wait("the bot takes part", || {
-        (bot.log().matches("joined Friday Arena").count() == count).then_some(())
-    });
-}
-
-/// Stops the bot as systemd does.
-fn stop(bot: &mut Daemon) {
-    bot.signal("TERM");
-    assert!(bot.ended().success());
-}
-
-#[test]
-fn arena_that_begins_later_is_kept_over_restart() {
-    let site = site(&arena(7_200));
-    let config = "[tournaments]\njoin_any = true\nconcurrency = 1\n";
-    let mut bot = Daemon::start(&site, config);
-    wait_joined(&bot, 1);
-    stop(&mut bot);
-    assert!(is_joined(&site));
-    // The bot stays in its arena, although another one at the same time begins before it.
-    add_arena(&site, "earlier1", 6_000, |_| {});
-    bot.restart();
-    wait_online(&bot, 2);
-    wait("it is shown", || {
-        let arenas = status(&bot)["arenas"].clone();
-        (arenas[0]["text"] == "we are in it").then_some(())
-    });
-    assert_eq!(requests_of(&site, BOT, Endpoint::ArenaJoin).len(), 1);
-    assert_eq!(player_counts(&site, ["earlier1"]), [0]);
-    run_command(&bot, &["leave", "rehearse"]);
-    wait("the bot has left", || (!is_joined(&site)).then_some(()));
-}
-
-#[test]
-fn arena_kept_over_restart_follows_config() {
-    let site = site(&arena(7_200));
-    add_arena(&site, "named001", 14_400, |_| {});
-    let mut bot = Daemon::start(
-        &site,
-        "[tournaments]\njoin = [\"named001\"]\njoin_any = true\n",
-    );
-    let both = ["rehearse", "named001"];
-    wait_joined(&bot, 2);
-    stop(&mut bot);
-    assert_eq!(player_counts(&site, both), [1, 1]);
-    bot.configure(|text| text.replace("join_any = true", ""));
-    bot.restart();
-    wait("the bot has left the one", || {
-        (player_counts(&site, both) == [0, 1]).then_some(())
-    });
-    stop(&mut bot);
-    bot.configure(|text| text.replace("join = [\"named001\"]", ""));
-    bot.restart();
-    wait("and then the other", || {
-        (player_counts(&site, both) == [0, 0]).then_some(())
-    });
-    assert_eq!(requests_of(&site, BOT, Endpoint::ArenaJoin).len(), 2);
 }
 
 #[test]
@@ -522,8 +461,7 @@ fn arena_joins_stay_within_limit() {
     // Nor after a restart.
     bot.signal("TERM");
     assert!(bot.ended().success());
-    // It stays in those that begin later.
-    assert_eq!(joined(), 5);
+    assert_eq!(joined(), 0);
     bot.restart();
     wait_online(&bot, 2);
     wait("it waits again", || {
@@ -533,7 +471,6 @@ fn arena_joins_stay_within_limit() {
             .then_some(())
     });
     assert_eq!(requests_of(&site, BOT, Endpoint::ArenaJoin).len(), 8);
-    assert_eq!(joined(), 5);
 }
 
 #[test]

@@ -252,7 +252,6 @@ impl Account {
             self.tournaments.leave_all(timeout),
             clock::timeout(timeout, cancel_challenges),
         );
-        self.save_kept_arenas();
         let saves = clock::timeout(FINAL_SAVES_TIMEOUT, self.finish_saves());
         if saves.await.is_err() {
             warn!("the last changes of the state files are not saved yet; leaving without them");

@@ -481,15 +481,6 @@ impl Account {
         }
     }
 
-    /// Saves in which arenas the account stays while the bot is stopped.
-    pub(super) fn save_kept_arenas(&mut self) {
-        let kept = self.tournaments.current();
-        if self.operator.overrides.kept_arenas != kept {
-            self.operator.overrides.kept_arenas = kept;
-            self.save(StateFile::Overrides);
-        }
-    }
-
     /// Applies changed settings or overrides. Returns the arenas that are left because of them.
     pub(super) fn apply_settings(&mut self) -> Vec<ArenaId> {
         let settings = self.operator.effective_settings();

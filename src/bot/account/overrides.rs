@@ -26,9 +26,6 @@ pub struct OperatorOverrides {
     /// Arenas to stay out of, even if the configuration names them or discovery finds them; the latest last.
     #[serde(with = "ids", alias = "left")]
     pub left_arenas: Vec<ArenaId>,
-    /// Arenas that the account stayed in at the last stop: the next start takes part in them or leaves them.
-    #[serde(with = "ids")]
-    pub kept_arenas: Vec<ArenaId>,
 }
 
 /// Ids as text; texts that are not valid ids are skipped.
@@ -113,7 +110,6 @@ mod tests {
             blocked: vec!["Rival".to_owned().try_into().unwrap()],
             arenas: vec!["may24bot:secret".parse().unwrap()],
             left_arenas: vec!["june1bot".parse().unwrap()],
-            kept_arenas: vec!["july1bot".parse().unwrap()],
         };
         persist::save(&path, overrides.to_json()).unwrap();
         assert_eq!(OperatorOverrides::load(&path).unwrap(), overrides);

@@ -53,8 +53,6 @@ pub(super) struct Discovery {
     joined_arenas: watch::Receiver<HashMap<ArenaId, PeriodReceiver>>,
     /// Arenas that the operator has left.
     left: watch::Receiver<HashSet<ArenaId>>,
-    /// Arenas that the account stayed in at the last stop: found first, and left if they no longer match.
-    kept: HashSet<ArenaId>,
     /// Arenas found here.
     found: HashSet<ArenaId>,
     closed: ClosedArenas,
@@ -94,14 +92,12 @@ impl Discovery {
         discovered_sender: mpsc::UnboundedSender<(ArenaEntry, Candidate)>,
         joined_arenas: watch::Receiver<HashMap<ArenaId, PeriodReceiver>>,
         left: watch::Receiver<HashSet<ArenaId>>,
-        kept: HashSet<ArenaId>,
     ) -> Self {
         Self {
             ctx,
             discovered_sender,
             joined_arenas,
             left,
-            kept,
             found: HashSet::new(),
             closed: ClosedArenas::default(),
             members: HashSet::new(),
@@ -133,8 +129,6 @@ impl Discovery {
         let settings = self.ctx.settings.clone();
         let wanted = &settings.tournaments;
         let mut candidates = Vec::new();
-        // Whether all of `kept` that match were found.
-        let mut is_complete = true;
         for membership in &wanted.teams {
             let member = self.ensure_membership(membership, wanted.join_teams).await;
             let team = &membership.team;
@@ -142,18 +136,13 @@ impl Discovery {
             match listed {
                 Ok(listed) => {
                     let mut listed = listed;
-                    listed.retain(|arena| {
-                        member || needs_no_team(arena) || self.kept.contains(&arena.id)
-                    });
+                    listed.retain(|arena| member || needs_no_team(arena));
                     candidates.extend(listed.into_iter().map(|arena| Candidate {
                         team: Some(team.clone()),
                         arena,
                     }));
                 }
-                Err(failure) => {
-                    is_complete = false;
-                    info!("cannot read the calendar of the team {team}: {failure}");
-                }
+                Err(failure) => info!("cannot read the calendar of the team {team}: {failure}"),
             }
         }
         if wanted.join_any {
@@ -163,10 +152,7 @@ impl Discovery {
                         .into_iter()
                         .map(|arena| Candidate { arena, team: None }),
                 ),
-                Err(failure) => {
-                    is_complete = false;
-                    info!("cannot read the list of arenas: {failure}");
-                }
+                Err(failure) => info!("cannot read the list of arenas: {failure}"),
             }
         }
         let now = i64::try_from(clock::epoch_ms(clock::date())).unwrap_or(i64::MAX);
@@ -183,9 +169,7 @@ impl Discovery {
         let listed: HashSet<&ArenaId> = candidates.iter().map(|one| &one.arena.id).collect();
         self.closed.retain_listed(&listed);
         self.found.retain(|id| listed.contains(id));
-        candidates.sort_by_key(|Candidate { arena, .. }| {
-            (!self.kept.contains(&arena.id), arena.starts_at)
-        });
+        candidates.sort_by_key(|candidate| candidate.arena.starts_at);
         let mut lookups = 0;
         for candidate in candidates {
             let (arena, id) = (&candidate.arena, &candidate.arena.id);
@@ -199,7 +183,6 @@ impl Discovery {
                 continue;
             }
             if lookups == MAX_LOOKUPS {
-                is_complete &= !self.kept.contains(id);
                 break;
             }
             lookups += 1;
@@ -208,7 +191,6 @@ impl Discovery {
                 Ok(page) => Some(page),
                 Err(failure) if failure.is_not_found() => None,
                 Err(failure) => {
-                    is_complete &= !self.kept.contains(id);
                     info!(arena = %id, "cannot read {}: {failure}", arena.name);
                     continue;
                 }
@@ -226,34 +208,6 @@ impl Discovery {
             self.found.insert(id.clone());
             taken.push(arena.period());
             let _ = self.discovered_sender.send((joining, candidate));
-        }
-        if is_complete {
-            self.leave_kept().await;
-        }
-    }
-
-    /// Leaves the arenas that the account stayed in at the last stop and that were not found again.
-    async fn leave_kept(&mut self) {
-        let joined = self.joined_arenas.borrow().clone();
-        self.kept
-            .retain(|id| !self.found.contains(id) && !joined.contains_key(id));
-        let client = &self.ctx.client;
-        for id in self.kept.clone() {
-            let left = match client.arena(&id).await {
-                Ok(page) if !page.finished && page.me.is_some_and(|me| !me.withdrawn) => {
-                    let name = &page.name;
-                    info!(arena = %id, "leaving {name}, which no longer matches the settings");
-                    client.leave_arena(&id).await
-                }
-                Ok(_) => Ok(()),
-                Err(failure) => Err(failure),
-            };
-            match left {
-                Err(failure) if !failure.is_not_found() => {
-                    info!(arena = %id, "cannot leave the arena; trying again: {failure}");
-                }
-                _ => drop(self.kept.remove(&id)),
-            }
         }
     }
 

@@ -1,5 +1,5 @@
 //! Arenas: joins those named by the operator and those found by discovery, keeps the account in them, and leaves them
-//! at shutdown if they may begin before the bot is back.
+//! at shutdown.
 //!
 //! Each arena has a task ([`arena_task`]); another one finds arenas ([`discovery`]). The games come by the event
 //! stream like any others.
@@ -66,8 +66,6 @@ pub(super) struct Tournaments {
     periods: watch::Sender<HashMap<ArenaId, PeriodReceiver>>,
     /// Arenas that the operator has left.
     left: watch::Sender<HashSet<ArenaId>>,
-    /// Arenas that the account stayed in at the last stop, and that have no task.
-    kept: HashSet<ArenaId>,
     paused: watch::Sender<bool>,
     discovery: Option<AbortHandle>,
 }
@@ -105,7 +103,6 @@ impl Tournaments {
             ended: HashSet::new(),
             periods: watch::Sender::default(),
             left: watch::Sender::new(overrides.left_arenas.iter().cloned().collect()),
-            kept: overrides.kept_arenas.iter().cloned().collect(),
             paused: watch::Sender::new(overrides.paused),
             discovery: None,
         };
@@ -205,13 +202,12 @@ impl Tournaments {
         // What it has found may not match the new settings.
         (self.discovered_sender, self.discovered) = mpsc::unbounded_channel();
         let wanted = &self.ctx.settings.tournaments;
-        if wanted.join_any || !wanted.teams.is_empty() || !self.kept.is_empty() {
+        if wanted.join_any || !wanted.teams.is_empty() {
             let discovery = Discovery::new(
                 self.ctx.clone(),
                 self.discovered_sender.clone(),
                 self.periods.subscribe(),
                 self.left.subscribe(),
-                self.kept.clone(),
             );
             let task = discovery.run(self.paused.subscribe());
             self.discovery = Some(self.tasks.spawn(task));
@@ -251,15 +247,6 @@ impl Tournaments {
         all
     }
 
-    /// Arenas that are neither over nor left, as far as Lichess has reported their state.
-    pub(super) fn current(&self) -> Vec<ArenaId> {
-        let is_current = |shown: &events::Arena| shown.stage != events::ArenaStage::Over;
-        let all = self.statuses().into_iter();
-        all.filter(|(_, shown)| shown.as_ref().is_some_and(is_current))
-            .map(|(id, _)| id)
-            .collect()
-    }
-
     /// Polls an arena now, because its state has changed.
     pub(super) fn wake(&self, arena: &ArenaId) {
         if let Some(handle) = self.arenas.get(arena) {
@@ -267,13 +254,13 @@ impl Tournaments {
         }
     }
 
-    /// Returns whether all arenas have been left at shutdown that are to be left.
+    /// Returns whether all arenas have been left at shutdown.
     pub(super) fn is_finished(&mut self) -> bool {
         while self.tasks.try_join_next().is_some() {}
         self.tasks.is_empty()
     }
 
-    /// Waits until all arenas have been left that are to be left, at most this long.
+    /// Waits until all arenas have been left, at most this long.
     pub(super) async fn leave_all(&mut self, timeout: Duration) {
         let all = async { while self.tasks.join_next().await.is_some() {} };
         if clock::timeout(timeout, all).await.is_err() {
@@ -332,7 +319,6 @@ impl Tournaments {
             handle.leave.clone(),
             self.paused.subscribe(),
         ));
-        self.kept.remove(&id);
         self.arenas.insert(id, handle);
         self.publish_periods();
     }

@@ -32,9 +32,6 @@ const WITHDRAWAL_INTERVAL: Duration = Duration::from_secs(60);
 /// Withdrawals repeated at most while the bot drains.
 const MAX_WITHDRAWALS_AT_SHUTDOWN: u32 = 10;
 
-/// Time in which a bot that has stopped is usually back.
-const RESTART_TIME: Duration = Duration::from_secs(600);
-
 /// Interval between polls of an arena that the account has joined.
 const JOINED_POLL_INTERVAL: Duration = Duration::from_secs(20);
 
@@ -56,9 +53,6 @@ const NEVER: Range<i64> = 0..0;
 
 /// Reason why the account does not take part.
 const NO_BOTS: &str = "it does not allow bots";
-
-/// Status of an arena that is not left at shutdown.
-const STAYING: &str = "we stay in it while the bot is stopped";
 
 /// Part of Lichess's message when too many arenas were joined.
 const TOO_MANY_JOINS_TEXT: &str = "joining too many tournaments";
@@ -240,11 +234,6 @@ impl ArenaTask {
                 () = shutdown.reached(Stage::Draining) => break ExitReason::Shutdown,
             }
         };
-        if end == ExitReason::Shutdown && self.may_stay() && !leave.is_cancelled() {
-            info!(arena = %self.id, "staying in the arena while the bot is stopped, as it begins later");
-            self.update_status(|arena| arena.text = STAYING.to_owned());
-            return;
-        }
         let was_joined = self.joined;
         self.withdraw_if_joined().await;
         let mut while_draining = 0;
@@ -270,14 +259,6 @@ impl ArenaTask {
                 .arena_events
                 .send(ArenaEvent::Finished(self.id.clone()));
         }
-    }
-
-    /// Returns whether the account may stay in the arena while the bot restarts. Nobody is paired before the start, and
-    /// Lichess would count another join.
-    fn may_stay(&self) -> bool {
-        let back_at = clock::now() + self.ctx.settings.daemon.grace() + RESTART_TIME;
-        let is_later = matches!(self.slot_need, SlotNeed::Start(at) if at > back_at);
-        self.joined && is_later && self.status.borrow().is_some()
     }
 
     /// Withdraws, so that there are no more pairings.
