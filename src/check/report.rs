@@ -9,7 +9,7 @@ use crate::plural;
 #[derive(Debug, Default)]
 pub struct Report {
     pub findings: Vec<Finding>,
-    /// What to do next, such as a command; shown if there is no problem.
+    /// The next step, such as a command; shown if there is no problem.
     pub next: String,
 }
 

@@ -262,7 +262,7 @@ async fn serve_client(
         let is_complete = line.ends_with(b"\n");
         let response = match std::str::from_utf8(&line) {
             _ if !is_complete => Response::Error(format!(
-                "the request has no end of line in its first {MAX_REQUEST_BYTES} bytes; write one line of JSON"
+                "the request has no end of line, or is longer than {MAX_REQUEST_BYTES} bytes; write one line of JSON"
             )),
             Ok(line) => match Request::parse_addressed(line) {
                 Ok((account, request)) => dispatcher.dispatch(account.as_deref(), request).await,

@@ -328,7 +328,7 @@ pub(super) fn finish_game(
     db.execute(
         "UPDATE game SET
              finished = coalesce(finished, ?2), status = ?3, result = ?4, points = ?5, plies = ?6, opening = ?7,
-             final_clock_ms = ?8, pgn_pending = iif(status IS NULL, ?9, pgn_pending),
+             final_clock_ms = ?8, pgn_pending = iif(status IS ?3 AND result IS ?4 AND plies IS ?6, pgn_pending, ?9),
              round_trip_us = (SELECT CAST(avg(round_trip_us) AS INTEGER) FROM move WHERE game = ?1)
          WHERE seq = ?1",
         params![

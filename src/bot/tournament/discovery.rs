@@ -129,6 +129,7 @@ impl Discovery {
         let settings = self.ctx.settings.clone();
         let wanted = &settings.tournaments;
         let mut candidates = Vec::new();
+        let mut is_complete = true;
         for membership in &wanted.teams {
             let member = self.ensure_membership(membership, wanted.join_teams).await;
             let team = &membership.team;
@@ -142,7 +143,10 @@ impl Discovery {
                         arena,
                     }));
                 }
-                Err(failure) => info!("cannot read the calendar of the team {team}: {failure}"),
+                Err(failure) => {
+                    is_complete = false;
+                    info!("cannot read the calendar of the team {team}: {failure}");
+                }
             }
         }
         if wanted.join_any {
@@ -152,7 +156,10 @@ impl Discovery {
                         .into_iter()
                         .map(|arena| Candidate { arena, team: None }),
                 ),
-                Err(failure) => info!("cannot read the list of arenas: {failure}"),
+                Err(failure) => {
+                    is_complete = false;
+                    info!("cannot read the list of arenas: {failure}");
+                }
             }
         }
         let now = i64::try_from(clock::epoch_ms(clock::date())).unwrap_or(i64::MAX);
@@ -167,8 +174,10 @@ impl Discovery {
         let left = self.left.borrow().clone();
         candidates.retain(|one| one.is_joinable(wanted, now) && !left.contains(&one.arena.id));
         let listed: HashSet<&ArenaId> = candidates.iter().map(|one| &one.arena.id).collect();
-        self.closed.retain_listed(&listed);
-        self.found.retain(|id| listed.contains(id));
+        if is_complete {
+            self.closed.retain_listed(&listed);
+            self.found.retain(|id| listed.contains(id));
+        }
         candidates.sort_by_key(|candidate| candidate.arena.starts_at);
         let mut lookups = 0;
         for candidate in candidates {

@@ -139,7 +139,7 @@ impl Search<'_> {
     /// whether anything was restored.
     fn restore_better(&mut self, mate: Option<RootMove>, last: Option<&RootMove>) -> bool {
         let best = &self.root[0];
-        let has_lost = self.aborted && best.bound == Bound::Exact && best.last_value <= -MIN_MATE;
+        let has_lost = self.aborted && best.last_value <= -MIN_MATE;
         let earlier = mate
             .filter(|mate| mate.last_value > best.last_value)
             .or_else(|| last.filter(|last| has_lost && last.mv == best.mv).cloned());
@@ -296,11 +296,14 @@ mod tests {
 
         let last = with_value(&search, 0, 20);
         search.root[0].last_value = mated_in(4);
+        // As after a fail low.
+        search.root[0].bound = Bound::Upper;
         assert!(!search.restore_better(None, Some(&last)));
         search.aborted = true;
         let other = with_value(&search, 1, 30);
         assert!(!search.restore_better(None, Some(&other)));
         assert!(search.restore_better(None, Some(&last)));
-        assert_eq!(search.root[0].last_value, 20);
+        let best = &search.root[0];
+        assert_eq!((best.last_value, best.bound), (20, Bound::Exact));
     }
 }
