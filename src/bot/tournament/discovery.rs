@@ -4,7 +4,8 @@
 //! No list says whether the account may take part, so the page of each suitable arena is read, and again from time to
 //! time while it may not. At most `tournaments.concurrency` arenas at once are joined, those that the operator has
 //! named included, and none before the quota has room for it
-//! ([`JoinRequest`](crate::bot::account::quota::JoinRequest)).
+//! ([`JoinRequest`](crate::bot::account::quota::JoinRequest)). One that refuses the account does not count; if it admits
+//! the account later, there may be one more.
 
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;

@@ -98,9 +98,8 @@ impl Search<'_> {
             }
         }
         self.flush_nodes();
-        let is_restored = lines == 1
-            && self.limits.strength.is_none()
-            && self.restore_better(mate_found, last_best.as_ref());
+        let is_restored =
+            lines == 1 && self.limits.strength.is_none() && self.restore_mate(mate_found);
         let best = &self.root[0];
         // The game may never reach a position that was only pondered on.
         if let Some(last) = last_best
@@ -134,21 +133,16 @@ impl Search<'_> {
         best.bound == Bound::Exact && best.last_value >= MIN_MATE && plies + clock as i32 <= 100
     }
 
-    /// Restores a result of an earlier iteration: a mate that the last one has missed, since it does not search
-    /// everything, or the score before an unfinished iteration that has only seen the best move lose by mate. Returns
-    /// whether anything was restored.
-    fn restore_better(&mut self, mate: Option<RootMove>, last: Option<&RootMove>) -> bool {
-        let best = &self.root[0];
-        let has_lost = self.aborted && best.last_value <= -MIN_MATE;
-        let earlier = mate
-            .filter(|mate| mate.last_value > best.last_value)
-            .or_else(|| last.filter(|last| has_lost && last.mv == best.mv).cloned());
-        let Some(earlier) = earlier else {
+    /// Restores a mate that an earlier iteration has proven and the last one has missed, since it does not search
+    /// everything. Returns whether it was restored.
+    fn restore_mate(&mut self, mate: Option<RootMove>) -> bool {
+        let last_value = self.root[0].last_value;
+        let Some(mate) = mate.filter(|mate| mate.last_value > last_value) else {
             return false;
         };
-        let known = self.root.iter().position(|root| root.mv == earlier.mv);
+        let known = self.root.iter().position(|root| root.mv == mate.mv);
         self.root[..=known.unwrap_or(0)].rotate_right(1);
-        self.root[0] = earlier;
+        self.root[0] = mate;
         true
     }
 
@@ -275,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn better_result_of_an_earlier_iteration_is_restored() {
+    fn mate_of_an_earlier_iteration_is_restored() {
         let (limits, table) = (Limits::default(), Table::new(1));
         let (control, game) = (Control::new(&limits, 0), Game::new(Position::startpos()));
         let mut thread_data = ThreadData::new(&Setting::default());
@@ -287,23 +281,11 @@ mod tests {
         let moves: Vec<Move> = search.root[..4].iter().map(|root| root.mv).collect();
         search.root[0].last_value = mate_in(7);
         let longer = with_value(&search, 3, mate_in(9));
-        assert!(!search.restore_better(Some(longer), None));
+        assert!(!search.restore_mate(Some(longer)));
         let shorter = with_value(&search, 3, mate_in(5));
-        assert!(search.restore_better(Some(shorter), None));
+        assert!(search.restore_mate(Some(shorter)));
         let order: Vec<Move> = search.root[..4].iter().map(|root| root.mv).collect();
         assert_eq!(order, [moves[3], moves[0], moves[1], moves[2]]);
         assert_eq!(search.root[0].last_value, mate_in(5));
-
-        let last = with_value(&search, 0, 20);
-        search.root[0].last_value = mated_in(4);
-        // As after a fail low.
-        search.root[0].bound = Bound::Upper;
-        assert!(!search.restore_better(None, Some(&last)));
-        search.aborted = true;
-        let other = with_value(&search, 1, 30);
-        assert!(!search.restore_better(None, Some(&other)));
-        assert!(search.restore_better(None, Some(&last)));
-        let best = &search.root[0];
-        assert_eq!((best.last_value, best.bound), (20, Bound::Exact));
     }
 }
