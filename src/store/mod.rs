@@ -41,7 +41,6 @@ pub use importer::{ImportedGame, ImportedMove, Importer};
 pub use pgn::{ANNOTATOR, Details, MADE_PREFIX, address_of, page_of, pgn_of};
 pub use pgn_files::{Grouping, PgnFiles};
 pub use reader::{ArenaResult, ChallengeDecision, Game, MoveRecord, Note, Reader, Record};
-pub(crate) use reader::{is_bad_value, warn_of_bad_row};
 pub use recorder::{Options, Recorder};
 pub use score::{Performance, WinDrawLoss, performance};
 pub use stats::{DAY_MS, Overview, Rating};

@@ -313,6 +313,11 @@ impl Reader {
         Ok(record(&self.db, id)?)
     }
 
+    /// A game with moves and notes, if it is recorded. A damaged one is left out with a warning.
+    pub(crate) fn readable_record(&self, id: &str) -> Result<Option<Record>, Error> {
+        Ok(readable_record(&self.db, id)?)
+    }
+
     /// Notes without a game, the latest first.
     pub fn notes(&self, page: Page) -> Result<Vec<Note>, Error> {
         let sql = "SELECT at, ply, kind, text FROM note WHERE game IS NULL ORDER BY at DESC LIMIT ?1 OFFSET ?2";
@@ -428,6 +433,17 @@ pub(super) fn record(db: &Connection, id: &str) -> rusqlite::Result<Option<Recor
     }))
 }
 
+/// A game with moves and notes, if it is recorded. A damaged one is left out with a warning.
+pub(super) fn readable_record(db: &Connection, id: &str) -> rusqlite::Result<Option<Record>> {
+    match record(db, id) {
+        Err(error) if is_bad_value(&error) => {
+            warn_of_bad_row(id, &error);
+            Ok(None)
+        }
+        read => read,
+    }
+}
+
 /// All rows of a query.
 fn rows<T>(
     db: &Connection,
@@ -491,12 +507,12 @@ fn readable_game(row: &Row<'_>) -> rusqlite::Result<Option<Game>> {
 }
 
 /// Logs that a game is left out.
-pub(crate) fn warn_of_bad_row(id: &str, error: &rusqlite::Error) {
+pub(super) fn warn_of_bad_row(id: &str, error: &rusqlite::Error) {
     warn!("records: game {id:?} is left out, since its row is damaged: {error}");
 }
 
 /// Returns whether a row has a value that does not fit its column.
-pub(crate) fn is_bad_value(error: &rusqlite::Error) -> bool {
+pub(super) fn is_bad_value(error: &rusqlite::Error) -> bool {
     use rusqlite::Error::{FromSqlConversionFailure, IntegralValueOutOfRange, InvalidColumnType};
     matches!(
         error,

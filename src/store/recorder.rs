@@ -474,18 +474,13 @@ pub(super) fn write_pgn_once(
     if transaction.execute(taken, [id])? == 0 {
         return Ok(Ok(()));
     }
-    let appended = match reader::record(&transaction, id) {
-        Ok(None) => None,
-        Ok(Some(record)) => match files.write_game(&record, server) {
-            Ok(appended) => appended,
+    let mut appended = None;
+    if let Some(record) = reader::readable_record(&transaction, id)? {
+        match files.write_game(&record, server) {
+            Ok(written) => appended = written,
             Err(error) => return Ok(Err(error)),
-        },
-        Err(error) if reader::is_bad_value(&error) => {
-            reader::warn_of_bad_row(id, &error);
-            None
         }
-        Err(error) => return Err(error),
-    };
+    }
     if let Err(error) = transaction.commit() {
         // The game will be written again.
         if let Some(Err(error)) = appended.map(|appended| appended.undo()) {

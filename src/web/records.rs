@@ -211,14 +211,10 @@ fn write_games(reader: &Reader, ids: &[String], chunks: &mpsc::Sender<io::Result
     let mut text = String::new();
     let mut first = true;
     for id in ids {
-        let record = match reader.record(id) {
+        let record = match reader.readable_record(id) {
             Ok(Some(record)) if record.game.plies > 0 => record,
-            // All of its moves were taken back, or it was deleted.
+            // All of its moves were taken back, or it was deleted or is damaged.
             Ok(_) => continue,
-            Err(store::Error::Sql(error)) if store::is_bad_value(&error) => {
-                store::warn_of_bad_row(id, &error);
-                continue;
-            }
             // The error aborts the connection, so that the client notices that the file is incomplete.
             Err(error) => return drop(chunks.blocking_send(Err(io::Error::other(error)))),
         };

@@ -27,7 +27,7 @@ const MAX_UNCONFIRMED: Duration = Duration::from_secs(HOUR);
 
 /// Other work of the account, which decides which games are opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Load {
+pub(super) enum Workload {
     /// No game with a clock is running.
     Idle,
     /// Games with a clock are running.
@@ -62,16 +62,16 @@ impl SuspendedGame {
 
     /// Returns whether there is anything to do. In a game without any limit the opponent waits, unless the bot is about
     /// to exit.
-    fn is_due(&self, load: Load, now: Instant) -> bool {
+    fn is_due(&self, workload: Workload, now: Instant) -> bool {
         let is_urgent = |due| due <= now + URGENT_WITHIN;
         let waited = now.saturating_duration_since(self.since) >= MAX_WAIT_FOR_CLOCKED;
         let is_our_turn = self.info.is_my_turn;
-        match load {
-            Load::Draining => is_our_turn && self.deadline().is_some_and(is_urgent),
+        match workload {
+            Workload::Draining => is_our_turn && self.deadline().is_some_and(is_urgent),
             _ if self.over => true,
             _ if !is_our_turn => self.is_unknown,
-            Load::Playing => waited || self.deadline().is_none_or(is_urgent),
-            Load::Idle => true,
+            Workload::Playing => waited || self.deadline().is_none_or(is_urgent),
+            Workload::Idle => true,
         }
     }
 }
@@ -152,18 +152,18 @@ impl SuspendedGames {
     }
 
     /// Returns whether it is our turn in a game that is due.
-    pub(super) fn has_our_turn(&self, load: Load, now: Instant) -> bool {
-        let mut due = self.0.values().filter(|game| game.is_due(load, now));
+    pub(super) fn has_our_turn(&self, workload: Workload, now: Instant) -> bool {
+        let mut due = self.0.values().filter(|game| game.is_due(workload, now));
         due.any(|suspended| suspended.info.is_my_turn)
     }
 
     /// Removes the game to be opened next, if any.
     pub(super) fn take_next(
         &mut self,
-        load: Load,
+        workload: Workload,
         now: Instant,
     ) -> Option<(Box<GameInfo>, StatusCell)> {
-        let due = self.0.values().filter(|game| game.is_due(load, now));
+        let due = self.0.values().filter(|game| game.is_due(workload, now));
         let urgency = |suspended: &&SuspendedGame| {
             let due = suspended
                 .deadline()
@@ -195,10 +195,10 @@ mod tests {
         Box::new(serde_json::from_value(info).unwrap())
     }
 
-    fn ids(suspended: &mut SuspendedGames, load: Load, now: Instant) -> Vec<String> {
+    fn ids(suspended: &mut SuspendedGames, workload: Workload, now: Instant) -> Vec<String> {
         let next = || {
             suspended
-                .take_next(load, now)
+                .take_next(workload, now)
                 .map(|(info, _)| info.id.to_string())
         };
         std::iter::from_fn(next).collect()
@@ -230,31 +230,31 @@ mod tests {
         let all = [
             "finished", "halfhour", "nolimits", "aday0001", "threeday", "theirs01",
         ];
-        assert_eq!(ids(&mut games(), Load::Idle, start), all);
+        assert_eq!(ids(&mut games(), Workload::Idle, start), all);
         let now = ["finished", "halfhour", "nolimits", "theirs01"];
         assert_eq!(
-            ids(&mut games(), Load::Playing, start),
+            ids(&mut games(), Workload::Playing, start),
             now,
             "the others can wait"
         );
         let later = start + MAX_WAIT_FOR_CLOCKED;
         assert_eq!(
-            ids(&mut games(), Load::Playing, later),
+            ids(&mut games(), Workload::Playing, later),
             all,
             "but not for ever"
         );
-        let urgent = ids(&mut games(), Load::Draining, start);
+        let urgent = ids(&mut games(), Workload::Draining, start);
         assert_eq!(urgent, ["halfhour"], "the rest after the restart");
         let mut suspended = SuspendedGames::default();
         suspended.update(info("aday0001", true, Some(DAY)), start);
         suspended.update(info("theirs01", false, None), start);
         assert!(
-            suspended.has_our_turn(Load::Idle, start)
-                && !suspended.has_our_turn(Load::Playing, start)
+            suspended.has_our_turn(Workload::Idle, start)
+                && !suspended.has_our_turn(Workload::Playing, start)
         );
-        suspended.take_next(Load::Idle, start);
+        suspended.take_next(Workload::Idle, start);
         assert!(
-            !suspended.has_our_turn(Load::Idle, start),
+            !suspended.has_our_turn(Workload::Idle, start),
             "a look at it can wait"
         );
     }
@@ -269,10 +269,13 @@ mod tests {
             start + seconds(5),
         );
         suspended.update(info("thisgame", true, Some(DAY)), start);
-        assert_eq!(ids(&mut suspended, Load::Idle, start + seconds(6)), [""; 0]);
+        assert_eq!(
+            ids(&mut suspended, Workload::Idle, start + seconds(6)),
+            [""; 0]
+        );
         suspended.update(info("thisgame", true, Some(DAY)), start + seconds(60));
         assert_eq!(
-            ids(&mut suspended, Load::Idle, start + seconds(60)),
+            ids(&mut suspended, Workload::Idle, start + seconds(60)),
             ["thisgame"]
         );
         assert_eq!(suspended.len(), 0);
@@ -289,7 +292,7 @@ mod tests {
         let listed = [*info("oldgame1", false, None)];
         suspended.on_games_listed(&listed, start + seconds(5));
         assert_eq!(
-            ids(&mut suspended, Load::Idle, start + seconds(10)),
+            ids(&mut suspended, Workload::Idle, start + seconds(10)),
             ["oldgame2"]
         );
     }
@@ -305,12 +308,12 @@ mod tests {
         let later = start + MAX_UNCONFIRMED;
         suspended.update(info("listed01", false, None), later);
         suspended.on_some_games_listed(later - seconds(1));
-        assert_eq!(ids(&mut suspended, Load::Idle, later), [""; 0]);
+        assert_eq!(ids(&mut suspended, Workload::Idle, later), [""; 0]);
         for id in ["longago1", "longago2"] {
             suspended.on_some_games_listed(later + seconds(1));
-            assert_eq!(ids(&mut suspended, Load::Idle, later), [id]);
+            assert_eq!(ids(&mut suspended, Workload::Idle, later), [id]);
         }
         suspended.on_some_games_listed(later + seconds(1));
-        assert_eq!(ids(&mut suspended, Load::Idle, later), [""; 0]);
+        assert_eq!(ids(&mut suspended, Workload::Idle, later), [""; 0]);
     }
 }

@@ -11,7 +11,7 @@ use tracing::{debug, error, warn};
 use super::{Account, push_bounded};
 use crate::backoff::Backoff;
 use crate::bot::UnfinishedGames;
-use crate::bot::account::correspondence::{Load, SuspendedGames};
+use crate::bot::account::correspondence::{SuspendedGames, Workload};
 use crate::bot::account::rematch::Rematches;
 use crate::bot::account::slots::{SlotHolder, Slots};
 use crate::bot::game::status::{GameSnapshot, StatusCell};
@@ -429,23 +429,26 @@ impl Account {
 
     /// Opens suspended games in which there is something to do, a limited number at once.
     pub(super) fn open_suspended(&mut self) {
-        let load = match self.ctx.shutdown.stage() {
-            Stage::Running if self.games.clocked() == 0 => Load::Idle,
-            Stage::Running => Load::Playing,
+        if self.games.suspended.len() == 0 {
+            return;
+        }
+        let workload = match self.ctx.shutdown.stage() {
+            Stage::Running if self.games.clocked() == 0 => Workload::Idle,
+            Stage::Running => Workload::Playing,
             Stage::Draining if self.connection.is_offline() => return,
-            Stage::Draining => Load::Draining,
+            Stage::Draining => Workload::Draining,
             Stage::Leaving => return,
         };
         let (mut open, now) = (self.games.open_correspondence(), clock::now());
         while open < self.ctx.settings.correspondence.concurrency
-            && let Some((info, status)) = self.games.suspended.take_next(load, now)
+            && let Some((info, status)) = self.games.suspended.take_next(workload, now)
         {
             let rest = self.games.suspended.len();
             debug!(game = %info.id, "opening a correspondence game; {rest} more are suspended");
             self.spawn_game(info, status);
             open += 1;
         }
-        if self.games.suspended.has_our_turn(load, now) {
+        if self.games.suspended.has_our_turn(workload, now) {
             // A task that has just ended frees a place as well.
             for running in self.games.running.values().filter(|game| !game.clocked) {
                 running.send(GameCommand::Suspend);
