@@ -373,8 +373,9 @@ pub enum Command {
     /// Measure the levels of `strength` against another engine at its levels
     #[command(
         after_help = "Example: knightwatch calibrate /usr/games/stockfish --levels 1200,1400 --anchors 1350@20000\n\n\
-        Ctrl-C stops it after the running games and prints the result so far. Nothing depends on time. \
-        docs/engine/strength.md says what to do with the result."
+        A game is won when both engines see 15 pawns for six plies, and drawn when both see no more than 0.1 for 20 plies \
+        from ply 70 on, or after 400 plies. Ctrl-C stops it after the running games and prints the result so far; with \
+        --state, the same command continues. Nothing depends on time. docs/engine/strength.md says what to do with the result."
     )]
     Calibrate(CalibrateOptions),
 

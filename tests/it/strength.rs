@@ -4,7 +4,9 @@ use std::time::{Duration, Instant};
 
 use knightwatch::sim::{NewUser, SimOptions};
 
+use crate::cli::output;
 use crate::common::{BOT, Daemon, SLOW, Site, wait};
+use crate::engines::script;
 use crate::etiquette::act;
 use crate::operator::{run_command, status};
 
@@ -157,4 +159,43 @@ fn limited_engine_never_loses_on_time() {
         game.time_left[1].is_some_and(|left| left > Duration::from_secs(5)),
         "{game:?}"
     );
+}
+
+#[test]
+fn calibration_continues_from_its_state() {
+    let folder = tempfile::tempdir().unwrap();
+    let [engine, state] = ["engine", "state.json"].map(|name| folder.path().join(name));
+    script(
+        &engine,
+        &format!("exec {} uci", env!("CARGO_BIN_EXE_knightwatch")),
+    );
+    let calibrate = |seed: u8| {
+        let levels = "--levels 1000,1050 --anchors 1100@40 --near 60 --games 2";
+        let [engine, state] = [&engine, &state].map(|path| path.display());
+        let command =
+            format!("calibrate {engine} {levels} --threads 2 --seed {seed} --state {state}");
+        let output = output(&command.split(' ').collect::<Vec<_>>());
+        let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+        (
+            output.status.code(),
+            text(output.stdout),
+            text(output.stderr),
+        )
+    };
+    let table = || {
+        let (code, printed, error) = calibrate(5);
+        assert_eq!(code, Some(0), "{error}");
+        let (table, seconds) = printed.rsplit_once("in ").unwrap();
+        assert!(seconds.ends_with(" s\n"), "{printed}");
+        table.to_owned()
+    };
+    let first = table();
+    assert!(first.contains("1000 - 1050: +"), "{first}");
+    assert!(first.contains("1050 - anchor 1100@40: +"), "{first}");
+    // Without an engine there is a result only if no game is played again.
+    std::fs::remove_file(&engine).unwrap();
+    assert_eq!(table(), first);
+    let (code, _, error) = calibrate(6);
+    assert_eq!(code, Some(1), "{error}");
+    assert!(error.contains("is of a run with --seed 5"), "{error}");
 }

@@ -359,6 +359,9 @@ pub struct CalibrateOptions {
     /// Games of each pairing, two per opening
     #[arg(long, value_name = "N", default_value_t = 40, value_parser = some::<u64>())]
     pub games: u64,
+    /// Results of the games; continues the run in the file, if there is one
+    #[arg(long, value_name = "FILE")]
+    pub state: Option<PathBuf>,
     /// Openings, games at once and adjudication.
     #[command(flatten)]
     pub setup: MatchSetup,

@@ -4,12 +4,14 @@
 //! Searches have no time limits, so the result does not depend on the machine or its load.
 
 mod rating;
+mod state;
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use anyhow::ensure;
 
 use self::rating::{MatchResult, Opponent, fit_ratings};
+use self::state::State;
 use super::contest::{pair, worker_pool};
 use super::datagen::HASH_MIB;
 use super::openings::Openings;
@@ -36,10 +38,27 @@ enum PairingOpponent {
     Anchor(Anchor),
 }
 
+impl Pairing {
+    fn name(self, levels: &[Elo]) -> String {
+        let level = levels[self.level];
+        match self.opponent {
+            PairingOpponent::Level(other) => format!("{level} - {}", levels[other]),
+            PairingOpponent::Anchor(Anchor { elo, nodes }) => {
+                format!("{level} - anchor {elo}@{nodes}")
+            }
+        }
+    }
+
+    /// The key of a pair of games in the state file.
+    fn key(self, levels: &[Elo], pair: u64) -> String {
+        format!("{}, pair {}", self.name(levels), pair + 1)
+    }
+}
+
 /// Plays the games and prints the result, also of an interrupted run.
 ///
 /// # Errors
-/// When the other engine or the openings cannot be used, or a thread cannot be started.
+/// When the other engine, the openings or the state file cannot be used, or a thread cannot be started.
 pub fn run(options: &CalibrateOptions) -> anyhow::Result<()> {
     let mut levels = options.levels.clone();
     levels.sort_unstable();
@@ -55,32 +74,46 @@ pub fn run(options: &CalibrateOptions) -> anyhow::Result<()> {
         options.near
     );
     let openings = options.setup.openings(Variant::Standard, 0)?;
+    let path = options.state.as_deref();
+    let mut state = State::load_or_new(path, options.setup.seed)?;
+    let mut stats = vec![MatchStats::default(); pairings.len()];
+    let mut jobs = Vec::new();
+    for pair in 0..options.games.div_ceil(2) {
+        for (at, pairing) in pairings.iter().enumerate() {
+            match state.get(&pairing.key(&levels, pair)) {
+                Some(points) => stats[at].add(points),
+                None => jobs.push((at, pair)),
+            }
+        }
+    }
+    let planned = 2 * pairings.len() as u64 * options.games.div_ceil(2);
     let stop = stop_on_signal();
-    let taken = AtomicU64::new(0);
-    let count = pairings.len() as u64;
+    let taken = AtomicUsize::new(0);
     let next = || {
-        let job = taken.fetch_add(1, Ordering::Relaxed);
-        let (pair, at) = (job / count, (job % count) as usize);
-        (pair < options.games.div_ceil(2) && !stop.load(Ordering::Relaxed)).then_some((at, pair))
+        let job = jobs.get(taken.fetch_add(1, Ordering::Relaxed)).copied();
+        job.filter(|_| !stop.load(Ordering::Relaxed))
     };
     let worker = || {
         let mut engines = Engines::new(options);
         let (levels, pairings, openings) = (&levels, &pairings, &openings);
-        move |(at, pair): (usize, u64)| (at, engines.play(levels, pairings[at], openings, pair))
+        move |(at, pair): (usize, u64)| {
+            let points = engines.play(levels, pairings[at], openings, pair);
+            (at, pair, points)
+        }
     };
-    let mut stats = vec![MatchStats::default(); pairings.len()];
     let mut progress = Progress::default();
     let played = worker_pool::run(
         worker_pool::thread_count(options.setup.threads),
         next,
         worker,
-        |(at, points)| {
-            stats[at].add(points?);
+        |(at, pair, points)| {
+            let points = points?;
+            stats[at].add(points);
             progress.show(|| {
                 let games: u64 = stats.iter().map(MatchStats::count).sum();
-                format!("{games} of {} games", 2 * count * options.games.div_ceil(2))
+                format!("{games} of {planned} games")
             });
-            Ok(())
+            state.add(path, pairings[at].key(&levels, pair), points)
         },
     );
     progress.clear();
@@ -159,7 +192,7 @@ impl<'a> Engines<'a> {
                         };
                         anyhow::Ok(result.mv.map(|mv| (mv, result.score)))
                     };
-                    pair::play_game(search, game, first, &pair::ANY_ENGINES)?
+                    pair::play_game(search, game, first, &pair::LONG_GAMES)?
                 }
                 PairingOpponent::Anchor(anchor) => {
                     let engine = match &mut self.engine {
@@ -184,7 +217,7 @@ impl<'a> Engines<'a> {
                         let result = self.player.search(game, &player_limits);
                         Ok(result.mv.map(|mv| (mv, result.score)))
                     };
-                    pair::play_game(search, game, first, &pair::ANY_ENGINES)?
+                    pair::play_game(search, game, first, &pair::LONG_GAMES)?
                 }
             };
             *points = outcome.points(first);
@@ -199,18 +232,12 @@ fn describe(levels: &[Elo], pairings: &[Pairing], stats: &[MatchStats]) -> Strin
     let mut results = Vec::new();
     let played = pairings.iter().zip(stats);
     for (pairing, stats) in played.filter(|(_, stats)| stats.count() > 0) {
-        let (opponent, name) = match pairing.opponent {
-            PairingOpponent::Level(level) => (Opponent::Player(level), levels[level].to_string()),
-            PairingOpponent::Anchor(anchor) => (
-                Opponent::Known(anchor.elo.into()),
-                format!("anchor {}@{}", anchor.elo, anchor.nodes),
-            ),
+        let opponent = match pairing.opponent {
+            PairingOpponent::Level(level) => Opponent::Player(level),
+            PairingOpponent::Anchor(anchor) => Opponent::Known(anchor.elo.into()),
         };
         let [lost, drawn, won] = stats.games;
-        text += &format!(
-            "{} - {name}: +{won} ={drawn} -{lost}\n",
-            levels[pairing.level]
-        );
+        text += &format!("{}: +{won} ={drawn} -{lost}\n", pairing.name(levels));
         results.push(MatchResult {
             player: pairing.level,
             opponent,

@@ -45,6 +45,12 @@ pub(crate) const ANY_ENGINES: Adjudication = Adjudication {
     win: Some((1_500, 6)),
     draw: None,
 };
+/// The same with draws, for games in which a move takes seconds. Far more plies than between own versions, since a weaker
+/// player may still lose a drawn game.
+pub(crate) const LONG_GAMES: Adjudication = Adjudication {
+    win: ANY_ENGINES.win,
+    draw: Some((10, 20)),
+};
 /// None: a game of a variant may turn at the last move, so it is played to the end.
 pub(crate) const BY_RULES: Adjudication = Adjudication {
     win: None,
