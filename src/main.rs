@@ -398,15 +398,16 @@ fn report_error(error: &anyhow::Error) -> ExitCode {
         "error:"
     };
     logging::print(Level::ERROR, &format!("{heading} {error:#}"));
-    let code = error
-        .downcast_ref::<daemon::Error>()
-        .map_or(1, daemon::Error::exit_code);
-    if matches!(code, 77 | 78) {
-        logging::print(
-            Level::ERROR,
-            "hint: knightwatch check lists what is missing, knightwatch init asks for it",
-        );
-    }
+    let error = error.downcast_ref::<daemon::Error>();
+    let code = error.map_or(1, daemon::Error::exit_code);
+    let hint = match (code, error) {
+        (77, _) | (_, Some(daemon::Error::NoToken)) => {
+            "hint: knightwatch check lists what is missing, knightwatch init asks for a token"
+        }
+        (78, _) => "hint: knightwatch check lists all problems",
+        _ => return ExitCode::from(code),
+    };
+    logging::print(Level::ERROR, hint);
     ExitCode::from(code)
 }
 

@@ -141,8 +141,8 @@ impl CommandHandle {
     /// its last account.
     pub fn drain(&self) -> CommandResult {
         self.shutdown.drain();
-        Ok("no new games, and our open challenges are canceled; the account ends when its running games are over, and \
-            the program with its last account"
+        Ok("no new games, and our open challenges with a clock are canceled; the account ends when its running games \
+            with a clock are over, and the program with its last account"
             .to_owned())
     }
 

@@ -130,10 +130,17 @@ fn connect(settings: &Settings) -> Result<Client, Finding> {
     };
     let token = source.read().map_err(|error| match &error {
         // The message says what to do, and the token may be valid.
-        TokenError::NotAName => Finding::problem("token", Cause::Configuration, error.to_string()),
+        TokenError::NotAName | TokenError::NoName => {
+            Finding::problem("token", Cause::Configuration, error.to_string())
+        }
         TokenError::Unreadable { path, .. } if is_unresolved(path) => {
             Finding::problem("token", Cause::Configuration, error.to_string())
         }
+        TokenError::Unreadable { path, .. } if path.try_exists().unwrap_or(true) => no_token(
+            error.to_string(),
+            "it must be a file that the user of the bot may read: see its owner and mode, and those of its directories"
+                .to_owned(),
+        ),
         _ => no_token(
             error.to_string(),
             format!("create one at {}", token_page(&settings.lichess)),

@@ -265,10 +265,15 @@ impl InvalidValue {
         // A quoted number or boolean needs a hint about the quotes.
         let bare = from_toml(given).filter(|bare| !bare.is_str() && !value.is_array());
         let unquoted = bare.is_some_and(|bare| error_of(&bare).is_none());
-        if (section, key) == ("lichess", "url") && value.is_str() {
+        let example = match (section, key) {
+            ("lichess", "url") => Some("https://lichess.org"),
+            ("lichess", "engine_url") => Some("https://engine.lichess.ovh"),
+            _ => None,
+        };
+        if let Some(example) = example.filter(|_| value.is_str()) {
             return Self {
                 message: format!("`{given}` is not a URL"),
-                hint: Some("write it in full, as in https://lichess.org".to_owned()),
+                hint: Some(format!("write it in full, as in {example}")),
             };
         }
         if let Some((_, expected)) = error.split_once("unknown variant ") {

@@ -279,11 +279,7 @@ fn book_set(settings: &Settings) -> Result<BookSet, Error> {
         let mut books = Vec::new();
         for path in wanted.files_for(*variant) {
             if !opened.contains_key(path) {
-                let book = Book::open(path).map_err(|error| Error::Book {
-                    path: path.to_owned(),
-                    error,
-                })?;
-                opened.insert(path, Arc::new(book));
+                opened.insert(path, Arc::new(Book::open(path)?));
             }
             books.push(Arc::clone(&opened[path]));
         }

@@ -89,8 +89,8 @@ pub enum Error {
     #[error("cannot set up the connection to Lichess: {0}")]
     Client(lichess::Error),
     /// A book cannot be opened.
-    #[error("book {}: {error}", path.display())]
-    Book { path: PathBuf, error: book::Error },
+    #[error(transparent)]
+    Book(#[from] book::Error),
     /// An option of an external engine does not exist, or does not take the value.
     #[error(
         "engine {name}: {why}; correct [[engine.external]] or play.options, and see `knightwatch check`"
@@ -133,7 +133,7 @@ impl Error {
             | Self::Endpoint(_)
             | Self::FaultInjection(_)
             | Self::Client(lichess::Error::CaFile { .. })
-            | Self::Book { .. }
+            | Self::Book(_)
             | Self::EngineOptions { .. }
             | Self::RecordsDirectory { .. } => 78,
             Self::Client(_) | Self::System(_) | Self::Panic(_) => 1,

@@ -222,9 +222,15 @@ impl Init {
                 bail!("{config} has several accounts, which init does not support: edit it by hand")
             }
             Ok(settings) => {
-                self.prompt.print(format_args!(
-                    "Its values are the defaults. It is kept as {kept}, with all settings that are not asked here."
-                ))?;
+                match &self.from {
+                    Some(file) => self.prompt.print(format_args!(
+                        "Its settings are replaced by those of {}. It is kept as {kept}.",
+                        file.display()
+                    ))?,
+                    None => self.prompt.print(format_args!(
+                        "Its values are the defaults. It is kept as {kept}, with all settings that are not asked here."
+                    ))?,
+                }
                 Ok(Some(settings))
             }
             Err(_) => {

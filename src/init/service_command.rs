@@ -231,10 +231,13 @@ impl Unit {
         };
         if !self.config.exists() {
             let service = if self.user { "" } else { " --service" };
+            // In that system, as the heading says.
+            let root = self.root.as_deref().unwrap_or(Path::new("/"));
+            let there = self.config.strip_prefix(root).unwrap_or(&self.config);
             writeln!(
                 out,
                 "  {sudo}knightwatch init{service}   writes {}",
-                shell_quoted(&self.config)
+                shell_quoted(&Path::new("/").join(there))
             )?;
         }
         writeln!(out, "  {sudo}systemctl{user} enable --now knightwatch")?;

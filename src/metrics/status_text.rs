@@ -199,16 +199,19 @@ impl fmt::Display for Status {
             quantiles(self.latency.post_ms),
             quantiles(self.latency.reaction_ms)
         )?;
-        writeln!(
-            f,
-            "engine   {}, {} MiB hash ({}.{} % full), {:.2} Mn/s; {} MiB resident memory",
-            plural::count(live.engine.threads, "thread", "threads"),
-            live.engine.hash_mib,
-            live.engine.hashfull_permille / 10,
-            live.engine.hashfull_permille % 10,
-            live.engine.nodes_per_second as f64 / 1e6,
-            self.memory_mib
-        )?;
+        match live.engine.threads {
+            0 => write!(f, "engine   not started yet")?,
+            threads => write!(
+                f,
+                "engine   {}, {} MiB hash ({}.{} % full), {:.2} Mn/s",
+                plural::count(threads, "thread", "threads"),
+                live.engine.hash_mib,
+                live.engine.hashfull_permille / 10,
+                live.engine.hashfull_permille % 10,
+                live.engine.nodes_per_second as f64 / 1e6
+            )?,
+        }
+        writeln!(f, "; {} MiB resident memory", self.memory_mib)?;
         for engine in &live.externals {
             writeln!(f, "         {engine}")?;
         }

@@ -7,6 +7,7 @@ use knightwatch::book::{Book, Record};
 use knightwatch::chess::Variant;
 use knightwatch::sim::{Endpoint, Fault, FaultRule, NewUser, Skew};
 
+use crate::cli;
 use crate::common::{BOT, Daemon, Site, wait};
 
 fn knightwatch(site: &Site, user: &str, arguments: &[&str]) -> Output {
@@ -159,6 +160,34 @@ fn check_of_unsuitable_account_exits_with_77() {
         );
         assert!(text.contains("hint:"), "{user}: {text}");
     }
+}
+
+#[test]
+fn hints_name_a_token_only_if_there_is_none() {
+    let site = Site::new([]);
+    let hint = |arguments: &[&str]| {
+        let mut command = cli::knightwatch(arguments);
+        let command = command.env("KNIGHTWATCH__LICHESS__URL", &site.url);
+        let (code, text) = code_and_text(&command.env("HOME", "/nonexistent").output().unwrap());
+        assert_eq!(code, Some(78), "{text}");
+        let hints: Vec<&str> = text.lines().filter(|line| line.contains("hint:")).collect();
+        hints.join("\n")
+    };
+    let missing = hint(&["run"]);
+    assert!(
+        missing.ends_with("knightwatch init asks for a token"),
+        "{missing}"
+    );
+    // A directory cannot be read, not even by root.
+    let unreadable = ["--set", "lichess.token_file=/"];
+    let shown = hint(&[&["run"], &unreadable[..]].concat());
+    assert!(
+        shown.ends_with("knightwatch check lists all problems"),
+        "{shown}"
+    );
+    let shown = hint(&[&["check"], &unreadable[..]].concat());
+    assert!(shown.contains("the user of the bot may read"), "{shown}");
+    assert!(!shown.contains("create one"), "{shown}");
 }
 
 #[test]

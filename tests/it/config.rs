@@ -191,7 +191,7 @@ fn unknown_keys_list_valid_keys() {
 #[test]
 fn invalid_values_list_valid_values() {
     let text = "[challenge]\nspeeds = [\n  \"blitz\",\n  \"blizt\",\n  \"ultraBullet\",\n]\nrated = \"yes\"\nmin_rating = -5\n\n\
-                [book]\nselection = \"randomly\"\nmin_weight = 70000\nfiles = \"one.bin\"\n\n[lichess]\nurl = \"lichess.org\"\n";
+                [book]\nselection = \"randomly\"\nmin_weight = 70000\nfiles = \"one.bin\"\n\n[lichess]\nurl = \"lichess.org\"\nengine_url = \"x\"\n";
     insta::assert_snapshot!(load_error(text, &[], &[]));
 }
 

@@ -749,6 +749,7 @@ fn init_service_sets_up_all_files() {
             && printed.contains("the token file /nowhere/token cannot be read"),
         "{printed}"
     );
+    assert!(printed.contains("hint: create one at"), "{printed}");
 }
 
 /// A command that runs the program as root with this directory mounted as `/etc`.

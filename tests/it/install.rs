@@ -47,7 +47,8 @@ fn service_unit_is_installed_kept_and_removed() {
             printed.contains("systemctl enable --now knightwatch"),
             "{printed}"
         );
-        assert!(printed.contains("init --service"), "{printed}");
+        let init = "sudo knightwatch init --service   writes /etc/knightwatch/config.toml\n";
+        assert!(printed.contains(init), "{printed}");
     }
     let text = fs::read_to_string(&unit).unwrap();
     assert!(text.contains("\nExecStart=/usr/local/bin/knightwatch run --config /etc/"));

@@ -281,7 +281,10 @@ fn operator_shutdown_cancels_open_challenge() {
         match by_signal {
             true => bot.signal("TERM"),
             false => {
-                assert!(run_command(&bot, &["drain"]).contains("our open challenges are canceled"));
+                assert!(
+                    run_command(&bot, &["drain"])
+                        .contains("our open challenges with a clock are canceled")
+                );
             }
         }
         assert_eq!(bot.ended().code(), Some(0));

@@ -29,6 +29,9 @@ pub enum TokenError {
     )]
     /// The value of `token_file` looks like a token.
     NotAName,
+    /// The value of `token_file` is empty.
+    #[error("token_file is empty: set it to the path of a file that holds the token only")]
+    NoName,
     /// The content of the token file is not a token.
     #[error("the token file {} {why}", display_path(path))]
     InFile {
@@ -175,6 +178,9 @@ impl Token {
     /// # Errors
     /// When the file cannot be read or does not hold a token. The message names the file, not its content.
     pub fn from_file(path: &Path) -> Result<Self, TokenError> {
+        if path.as_os_str().is_empty() {
+            return Err(TokenError::NoName);
+        }
         let unreadable = |why: &dyn fmt::Display| TokenError::Unreadable {
             path: path.into(),
             why: why.to_string(),
@@ -322,6 +328,12 @@ mod tests {
             redact_prefixed_tokens(names),
             "lip_.... of MyVeryGoodBotName"
         );
+    }
+
+    #[test]
+    fn empty_name_of_token_file_is_reported() {
+        let error = Token::from_file(Path::new("")).unwrap_err();
+        assert!(error.to_string().contains("token_file is empty"), "{error}");
     }
 
     #[test]
