@@ -33,7 +33,7 @@ use std::path::Path;
 use tracing::warn;
 
 use knightwatch_chess::{Move, Position, Variant};
-use knightwatch_util::input;
+use knightwatch_util::{input, plural};
 
 /// A validated Polyglot book in memory.
 ///
@@ -133,12 +133,13 @@ impl Book {
         records(&self.bytes)
     }
 
-    /// The moves of a position, largest weight first. Records without a legal move are skipped with a warning. Books of
+    /// The moves of a position, largest weight first. Records without a legal move are skipped with one warning. Books of
     /// variants know neither pockets nor counters of checks: drops that are not possible are skipped without one.
     pub fn entries(&self, position: &Position) -> Vec<Entry> {
         let key = position.book_key();
         let (table, _) = self.bytes.as_chunks::<{ Record::SIZE }>();
         let start = table.partition_point(|bytes| Record::from_bytes(bytes).key < key);
+        let mut illegal = Vec::new();
         let mut entries: Vec<Entry> = table[start..]
             .iter()
             .map(Record::from_bytes)
@@ -150,14 +151,16 @@ impl Book {
                     learn: record.learn,
                 }),
                 None => {
-                    let (book, mv, fen) = (&self.name, record.mv, position.fen());
-                    if !record.is_drop() {
-                        warn!("book {book}: ignored move {mv:#06x}, which is illegal in {fen}");
-                    }
+                    illegal.extend((!record.is_drop()).then_some(record.mv));
                     None
                 }
             })
             .collect();
+        if let Some(first) = illegal.first() {
+            let moves = plural::count(illegal.len(), "move", "moves");
+            let (book, fen) = (&self.name, position.fen());
+            warn!("book {book}: ignored {moves}, illegal in {fen}; the first is {first:#06x}");
+        }
         entries.sort_by_key(|entry| std::cmp::Reverse(entry.weight));
         entries
     }

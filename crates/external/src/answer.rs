@@ -62,13 +62,11 @@ impl Best<'_> {
         }
     }
 
-    /// Keeps a message of the engine. Returns whether the line is one.
-    pub(crate) fn add_message(&mut self, line: &str) -> bool {
-        let text = line.strip_prefix("info string ");
-        if let Some(text) = text {
+    /// Keeps the line if it is a message of the engine.
+    pub(crate) fn add_message(&mut self, line: &str) {
+        if let Some(text) = line.strip_prefix("info string ") {
             self.said = Some(printable(text, MAX_WHY_CHARS));
         }
-        text.is_some()
     }
 
     pub(crate) fn take(&mut self) -> Info {

@@ -3,6 +3,8 @@
 use std::fmt;
 use std::ops::RangeInclusive;
 
+use super::uci::after_words;
+
 /// Upper limit of the choices that are kept of an option.
 const MAX_CHOICES: usize = 256;
 
@@ -61,7 +63,8 @@ impl fmt::Display for OptionKind {
 impl EngineOption {
     /// Parses an `option` line of UCI.
     pub(crate) fn parse_uci(line: &str) -> Option<Self> {
-        let (name, rest) = line.strip_prefix("option name ")?.split_once(" type ")?;
+        let line = line.replace('\t', " ");
+        let (name, rest) = after_words(&line, ["option", "name"])?.split_once(" type ")?;
         let after = |word: &str| {
             let mut words = rest.split_whitespace();
             words.find(|other| *other == word)?;
@@ -193,8 +196,12 @@ mod tests {
                 kind,
                 default: default.map(str::to_owned),
             };
-            let line = format!("option name {name} type {uci}");
-            assert_eq!(EngineOption::parse_uci(&line).as_ref(), Some(&option));
+            for line in [
+                format!("option name {name} type {uci}"),
+                format!("  option\tname  {name}  type  {uci} "),
+            ] {
+                assert_eq!(EngineOption::parse_uci(&line).as_ref(), Some(&option));
+            }
             let text = format!("{name} -{xboard}");
             assert_eq!(EngineOption::parse_xboard(&text), Some(option));
         }

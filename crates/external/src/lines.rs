@@ -60,7 +60,8 @@ pub(crate) fn search(
             best.add_info(info);
             return Ok(None);
         }
-        if best.add_message(line) {
+        if line.split_whitespace().next() == Some("info") {
+            best.add_message(line);
             return Ok(None);
         }
         let mv = parse_move(position, line.trim());

@@ -23,7 +23,7 @@ pub(crate) fn start(
     channel.send("uci")?;
     let (mut name, mut options) = (None, Vec::new());
     channel.read_until("uciok", launch.timeout, |line| {
-        let id_name = || line.strip_prefix("id name ").map(str::to_owned);
+        let id_name = || Some(after_words(line, ["id", "name"])?.trim().to_owned());
         name = name.take().or_else(id_name);
         if options.len() < MAX_OPTIONS {
             options.extend(EngineOption::parse_uci(line));
@@ -64,6 +64,14 @@ pub(crate) fn wait_until_ready(
     })
 }
 
+/// The text after these words at the start of a line.
+pub(crate) fn after_words<'a>(line: &'a str, words: [&str; 2]) -> Option<&'a str> {
+    words.iter().try_fold(line, |line, word| {
+        let rest = line.trim_start().strip_prefix(word)?;
+        rest.starts_with(char::is_whitespace).then_some(rest)
+    })
+}
+
 fn is_word(line: &str, word: &str) -> Option<()> {
     (line.split_whitespace().next() == Some(word)).then_some(())
 }
@@ -99,9 +107,7 @@ pub(crate) fn search(
             best.add_info(info);
             return Ok(None);
         }
-        if best.add_message(line) {
-            return Ok(None);
-        }
+        best.add_message(line);
         let mut words = line.split_whitespace();
         if words.next() != Some("bestmove") {
             return Ok(None);

@@ -42,7 +42,7 @@ impl Openings {
             .with_context(|| format!("cannot read {name}"))?;
         let mut positions = Vec::new();
         for (number, line) in (1..).zip(text.lines()) {
-            if line.trim().is_empty() || line.starts_with('#') {
+            if line.trim().is_empty() || line.trim_start().starts_with('#') {
                 continue;
             }
             let epd = Epd::parse(line).with_context(|| format!("{name}:{number}"))?;

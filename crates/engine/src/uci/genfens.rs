@@ -131,7 +131,7 @@ impl Book {
         let mut lines = Vec::new();
         let mut start = 0;
         for (number, line) in (1..).zip(text.split_inclusive('\n')) {
-            if !line.trim().is_empty() && !line.starts_with('#') {
+            if !line.trim().is_empty() && !line.trim_start().starts_with('#') {
                 lines.push((number, start));
             }
             start += line.len();

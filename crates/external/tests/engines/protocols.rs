@@ -195,7 +195,8 @@ fn move_outside_of_searchmoves_is_not_played() {
 
 #[test]
 fn engine_without_a_protocol_gets_json() {
-    let script = "read -r line; echo \"$line\" >&3; echo info depth 2 score cp 7 pv b8c6; echo Nc6; exec sleep 100";
+    let script = "read -r line; echo \"$line\" >&3; echo info depth 2 score cp 7 pv b8c6; \
+                  echo info depth 3 score cp 0.35 pv e7e5; echo info string; echo Nc6; exec sleep 100";
     let log = std::env::temp_dir().join(format!("lines-{}", std::process::id()));
     let script = format!("exec 3> {}; {script}", log.display());
     let engine = start(ExternalSettings {

@@ -83,7 +83,7 @@ fn read(path: &Path) -> anyhow::Result<Vec<TestPosition>> {
         input::read_text(path, MAX_FILE_BYTES).with_context(|| format!("cannot read {name}"))?;
     let mut positions = Vec::new();
     for (number, line) in (1..).zip(text.lines()) {
-        if !line.trim().is_empty() && !line.starts_with('#') {
+        if !line.trim().is_empty() && !line.trim_start().starts_with('#') {
             let test = TestPosition::parse(line).with_context(|| format!("{name}:{number}"))?;
             positions.push(test);
         }
@@ -162,8 +162,8 @@ impl Attempt {
 struct Totals {
     positions: u32,
     solved: u32,
-    points: u32,
-    max_points: u32,
+    points: u64,
+    max_points: u64,
     /// Times to the solutions of solved positions.
     to_solution: Duration,
     depths: u32,
@@ -174,8 +174,8 @@ struct Totals {
 impl Totals {
     fn add(&mut self, test: &TestPosition, attempt: &Attempt) {
         self.positions += 1;
-        self.points += test.points_for(attempt.info.mv);
-        self.max_points += test.max_points();
+        self.points += u64::from(test.points_for(attempt.info.mv));
+        self.max_points += u64::from(test.max_points());
         self.elapsed += attempt.info.elapsed;
         self.nodes += attempt.info.nodes;
         if let Some(solved_at) = attempt.solved_at {
@@ -186,11 +186,11 @@ impl Totals {
     }
 
     fn describe(&self) -> String {
-        let percent = |part: u32, whole: u32| 100.0 * f64::from(part) / f64::from(whole.max(1));
+        let percent = |part: u64, whole: u64| 100.0 * part as f64 / whole.max(1) as f64;
         let (solved, positions) = (self.solved, self.positions);
         let mut text = format!(
             "solved {solved} of {positions} ({:.1} %)",
-            percent(solved, positions)
+            percent(solved.into(), positions.into())
         );
         if self.max_points > 0 {
             let (points, max) = (self.points, self.max_points);
@@ -232,23 +232,24 @@ mod tests {
 
     #[test]
     fn run_reports_positions_points_and_totals() {
-        let lines = "# a comment\n\n\
-            6k1/5ppp/8/8/8/8/8/R6K w - - bm Ra8#; id \"back rank\";\n\
+        let lines = "  # a comment\n\n\
+            6k1/5ppp/8/8/8/8/8/R6K w - - bm Ra8#; id \"back\u{1b} rank\";\n\
             6k1/5ppp/8/8/8/8/8/R6K w - - dm 1;\n\
             6k1/5ppp/8/8/8/8/8/R6K w - - bm Ra1-a2 Ra2; id \"wrong\";\n\
-            6k1/5ppp/8/8/8/8/8/R6K w - - c0 \"Ra8#=10, Ra7=3\";\n";
+            6k1/5ppp/8/8/8/8/8/R6K w - - c0 \"Ra8#=10, Ra7=3\";\n\
+            6k1/5ppp/8/8/8/8/8/R6K w - - c0 \"Ra8#=4294967295\";\n";
         let output = answers(&lines.replace("Ra1-a2 ", ""), &["--depth", "4"]).expect("a run");
         let lines: Vec<&str> = output.lines().collect();
-        assert!(lines[0].starts_with("   1/4 solved  Ra8# "), "{output}");
+        assert!(lines[0].starts_with("   1/5 solved  Ra8# "), "{output}");
         assert!(lines[0].ends_with("back rank"), "{output}");
-        assert!(lines[1].starts_with("   2/4 solved  Ra8# "), "{output}");
+        assert!(lines[1].starts_with("   2/5 solved  Ra8# "), "{output}");
         assert!(
             lines[2].contains("missed  Ra8#") && lines[2].contains("right: Ra2"),
             "{output}"
         );
         assert!(lines[3].ends_with("10 of 10 points"), "{output}");
         assert!(
-            lines[4].starts_with("solved 3 of 4 (75.0 %), 10 of 10 points (100.0 %)"),
+            lines[5].starts_with("solved 4 of 5 (80.0 %), 4294967305 of 4294967305 points"),
             "{output}"
         );
     }

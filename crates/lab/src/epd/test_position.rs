@@ -4,6 +4,7 @@ use anyhow::{Context, bail, ensure};
 
 use knightwatch_chess::{Epd, Move, Position};
 use knightwatch_engine::{Score, SearchInfo};
+use knightwatch_util::text;
 
 /// A test position and its solution.
 #[derive(Clone, Debug)]
@@ -50,7 +51,7 @@ impl TestPosition {
             Some(_) => bail!("dm must be a single number of moves"),
         };
         let test = TestPosition {
-            name: epd.operands("id").unwrap_or_default().join(" "),
+            name: text::clean(&epd.operands("id").unwrap_or_default().join(" ")),
             best: moves("bm")?,
             avoid: moves("am")?,
             mate,
