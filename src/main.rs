@@ -315,18 +315,23 @@ fn midnight(day: jiff::civil::Date) -> anyhow::Result<i64> {
 fn resolve_socket(mut arguments: SocketArgs) -> anyhow::Result<SocketArgs> {
     if arguments.socket.is_none() {
         let named = arguments.config.is_some();
-        match Settings::load(&Sources::from_process(arguments.config.take(), Vec::new())) {
-            Ok(settings) => arguments.socket = settings.daemon.socket,
-            Err(error) if named => return Err(error.into()),
-            // A configuration that was not named may be unrelated, and a running bot does not need a valid one.
-            Err(error) => {
-                logging::print(Level::WARN, &error.to_string());
-                logging::print(
-                    Level::WARN,
-                    "warning: the configuration is not used; trying the default control sockets",
-                );
-            }
+        let sources = Sources::from_process(arguments.config.take(), Vec::new());
+        let (socket, error) = Settings::control_socket(&sources);
+        // A running bot does not need a valid configuration, and one that was not named may be unrelated.
+        if let Some(error) = error {
+            let consequence = match &socket {
+                None if named => {
+                    let hint = "hint: --socket names the control socket of a running bot";
+                    return Err(anyhow::Error::from(error).context(hint));
+                }
+                None => "is not used; trying the default control sockets, if --socket names none",
+                Some(_) => "has mistakes; its daemon.socket is used",
+            };
+            logging::print(Level::WARN, &error.to_string());
+            let warning = format!("warning: the configuration {consequence}");
+            logging::print(Level::WARN, &warning);
         }
+        arguments.socket = socket;
     }
     Ok(arguments)
 }
@@ -386,8 +391,12 @@ fn report_error(error: &anyhow::Error) -> ExitCode {
     if cause(io::ErrorKind::BrokenPipe) {
         return ExitCode::SUCCESS;
     }
-    if let Some(error) = error.downcast_ref::<config::Error>() {
-        logging::print(Level::ERROR, &error.to_string());
+    if let Some(problems) = error.downcast_ref::<config::Error>() {
+        logging::print(Level::ERROR, &problems.to_string());
+        // A context is a hint.
+        if error.chain().count() > 1 {
+            logging::print(Level::ERROR, &error.to_string());
+        }
         return ExitCode::from(78);
     }
     let color = io::stderr().is_terminal()

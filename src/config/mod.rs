@@ -226,12 +226,21 @@ impl Settings {
         Layered::read(sources).map(|layered| layered.settings)
     }
 
+    /// The control socket, and why the configuration cannot be used, if so. A mistake elsewhere does not change the socket,
+    /// so that a running bot can be reached while its configuration is edited.
+    pub fn control_socket(sources: &Sources) -> (Option<PathBuf>, Option<Error>) {
+        let (layered, problems) = Layered::read_with_problems(sources);
+        let error = Error::unless_empty(problems);
+        (layered.settings.daemon.socket, error)
+    }
+
     /// Loads the layers with `text` instead of the content of the file.
     ///
     /// # Errors
     /// As [`load`](Self::load).
     pub fn from_text(text: String, sources: &Sources) -> Result<Self, Error> {
-        Layered::of(sources, sources.file.clone(), Ok(Some(text))).map(|layered| layered.settings)
+        let (layered, problems) = Layered::of(sources, sources.file.clone(), Ok(Some(text)));
+        Error::unless_empty(problems).map_or(Ok(layered.settings), Err)
     }
 }
 
@@ -245,6 +254,12 @@ struct Layered {
 
 impl Layered {
     fn read(sources: &Sources) -> Result<Self, Error> {
+        let (layered, problems) = Self::read_with_problems(sources);
+        Error::unless_empty(problems).map_or(Ok(layered), Err)
+    }
+
+    /// The layers without the values that have problems, and these.
+    fn read_with_problems(sources: &Sources) -> (Self, Vec<Problem>) {
         let file = sources.find_file();
         let text = file.as_deref().map(read_file).transpose();
         Self::of(sources, file, text)
@@ -254,7 +269,7 @@ impl Layered {
         sources: &Sources,
         file: Option<PathBuf>,
         text: Result<Option<String>, Problem>,
-    ) -> Result<Self, Error> {
+    ) -> (Self, Vec<Problem>) {
         let mut reader = Reader {
             environment: &sources.environment,
             problems: Vec::new(),
@@ -301,16 +316,12 @@ impl Layered {
         for account in settings.accounts() {
             settings.warnings.extend(check::warnings(&account));
         }
-        let mut problems = reader.problems;
-        if problems.is_empty() {
-            return Ok(Self {
-                settings,
-                layers: owned_layers,
-                accounts,
-            });
-        }
-        problems.sort_by_key(|problem| problem.place.sort_key());
-        Err(Error::new(problems))
+        let layered = Self {
+            settings,
+            layers: owned_layers,
+            accounts,
+        };
+        (layered, reader.problems)
     }
 }
 

@@ -26,8 +26,13 @@ pub struct Error {
 }
 
 impl Error {
-    pub(super) fn new(problems: Vec<Problem>) -> Self {
+    pub(super) fn new(mut problems: Vec<Problem>) -> Self {
+        problems.sort_by_key(|problem| problem.place.sort_key());
         Self { problems }
+    }
+
+    pub(super) fn unless_empty(problems: Vec<Problem>) -> Option<Self> {
+        (!problems.is_empty()).then(|| Self::new(problems))
     }
 
     /// The problems to show, ordered by layer and line.

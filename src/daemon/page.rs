@@ -2,10 +2,8 @@
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::sync::broadcast;
 use tokio::task::JoinHandle;
 use tokio::time::sleep;
 use tracing::{info, warn};
@@ -14,16 +12,14 @@ use super::Accounts;
 use crate::config::{Settings, WebKey};
 use crate::control::{self, Dispatcher};
 use crate::credentials;
-use crate::events::{Bus, Event};
+use crate::events::Bus;
 use crate::lichess::{Client, Token};
 use crate::metrics::Metrics;
 use crate::sim;
-use crate::web::{self, KeySource, KeySources, Page};
+use crate::web::{self, ClosedPage, KeySource, KeySources, Page};
 
 /// Interval of the attempts to open the page.
 const RETRY_INTERVAL: Duration = Duration::from_secs(5);
-
-type EventReceiver = broadcast::Receiver<Arc<Event>>;
 
 /// The task that opens the page.
 pub(super) struct PageTask(JoinHandle<Page>);
@@ -49,9 +45,8 @@ impl PageTask {
                 trusted_proxies: settings.web.proxies().unwrap_or_default(),
             },
         };
-        // Until it is open, events wait, so that it begins with the present state.
-        let mut events = Some(events.subscribe());
-        let mut page = opener.open(&mut events);
+        let mut closed = None;
+        let mut page = opener.open(&mut closed);
         if let Err(error) = &page {
             warn!(
                 "no page, /metrics and /healthz on {}: {error}; see [web] in the configuration; trying again every {} s",
@@ -69,7 +64,7 @@ impl PageTask {
                     }
                 }
                 sleep(RETRY_INTERVAL).await;
-                page = opener.open(&mut events);
+                page = opener.open(&mut closed);
             }
         })))
     }
@@ -96,21 +91,20 @@ struct Opener {
 }
 
 impl Opener {
-    /// Opens the page with the events that wait, or with those from now on.
-    fn open(&self, events: &mut Option<EventReceiver>) -> Result<Page, web::OpenError> {
-        let listener = Page::bind(self.address, &self.keys)?;
-        let config = web::PageConfig {
-            events: events.take().unwrap_or_else(|| self.bus.subscribe()),
-            metrics: self.metrics.clone(),
-            records: self.records.clone(),
-            play: self.play.clone(),
-            actions: Some(web::Actions {
-                dispatcher: self.dispatcher.clone(),
-                enabled: &web::PageAction::ALL,
-            }),
-            remote_access: self.remote_access.clone(),
+    /// Opens the page. If it cannot be opened, it stays in `closed` and follows the events.
+    fn open(&self, closed: &mut Option<ClosedPage>) -> Result<Page, web::OpenError> {
+        let page = match closed.take() {
+            Some(page) => page,
+            None => ClosedPage::start(self.config())?,
         };
-        let page = listener.serve(config)?;
+        let listener = match Page::bind(self.address, &self.keys) {
+            Ok(listener) => listener,
+            Err(error) => {
+                *closed = Some(page);
+                return Err(error);
+            }
+        };
+        let page = listener.serve(page)?;
         self.metrics.set_page_problem(None);
         info!("/metrics and /healthz are on http://{}", page.address());
         // The key stays valid across restarts and the log may be readable by others, so the key is not logged.
@@ -123,6 +117,20 @@ impl Opener {
             with_key: page.url_with_key(),
         });
         Ok(page)
+    }
+
+    fn config(&self) -> web::PageConfig {
+        web::PageConfig {
+            events: self.bus.subscribe(),
+            metrics: self.metrics.clone(),
+            records: self.records.clone(),
+            play: self.play.clone(),
+            actions: Some(web::Actions {
+                dispatcher: self.dispatcher.clone(),
+                enabled: &web::PageAction::ALL,
+            }),
+            remote_access: self.remote_access.clone(),
+        }
     }
 }
 

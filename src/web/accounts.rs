@@ -28,6 +28,13 @@ impl Status {
         }
     }
 
+    /// Returns whether the account plays no more until the next start of the program.
+    fn has_ended(&self) -> bool {
+        self.offline
+            .as_ref()
+            .is_some_and(|offline| offline.retry_at.is_none())
+    }
+
     /// Updates the combined status with an event of one of several accounts.
     pub(super) fn on_account_event(&mut self, name: &str, event: &Event, now: u64) {
         let by_name = |account: &Account| account.name.as_str().cmp(name);
@@ -68,9 +75,12 @@ impl Status {
         self.draining = self.draining.and(Some(all));
     }
 
-    /// Combined status: online if any account is; paused, idle and draining if all are; offline if none is online.
+    /// Combined status of the accounts that have not ended: online if any is; paused, idle and draining if all are; offline
+    /// if none is online.
     fn combine(accounts: Vec<Account>) -> Self {
-        let each = || accounts.iter().map(|account| &account.status);
+        let all_ended = accounts.iter().all(|account| account.status.has_ended());
+        let all = || accounts.iter().map(|account| &account.status);
+        let each = || all().filter(|status| all_ended || !status.has_ended());
         let online = each().any(|status| status.online);
         let first = each().find(|status| status.online == online);
         let idle = || each().filter_map(|status| status.idle.clone());
@@ -82,7 +92,7 @@ impl Status {
             offline: each()
                 .find_map(|status| status.offline.clone())
                 .filter(|_| !online),
-            idle: soonest.filter(|_| idle().count() == accounts.len()),
+            idle: soonest.filter(|_| idle().count() == each().count()),
             draining: draining.sum(),
             paused: each().all(|status| status.paused),
             accounts,
@@ -110,11 +120,12 @@ mod tests {
         let mut all = Status::default();
         all.on_account_event("Bert", &online("Bert"), 0);
         all.on_account_event("Anna", &online("Anna"), 0);
-        let offline = Event::Offline {
+        let offline = |retry_in| Event::Offline {
             reason: "gone".to_owned(),
-            retry_in: None,
+            retry_in,
         };
-        all.on_account_event("Anna", &offline, 0);
+        let later = Some(std::time::Duration::from_secs(5));
+        all.on_account_event("Anna", &offline(later), 0);
         all.on_account_event("Anna", &Event::Paused { paused: true }, 0);
         assert!(all.online && all.offline.is_none() && !all.paused);
         assert_eq!(
@@ -142,6 +153,17 @@ mod tests {
         assert_eq!(all.draining, Some(2));
         let games = all.accounts.iter().map(|account| account.status.draining);
         assert_eq!(games.collect::<Vec<_>>(), [Some(1), Some(1)]);
+        // An account that has ended does not count.
+        all.on_account_event("Anna", &offline(None), 0);
+        assert_eq!(all.draining, Some(1));
+        all.on_account_event("Anna", &Event::Paused { paused: false }, 0);
+        all.on_account_event("Bert", &Event::Paused { paused: true }, 0);
+        assert!(all.online && all.paused);
+        all.on_account_event("Bert", &offline(None), 0);
+        assert_eq!(
+            all.offline.as_ref().map(|offline| offline.reason.as_str()),
+            Some("gone")
+        );
     }
 
     #[test]

@@ -152,7 +152,8 @@ impl Page {
         keys: &KeySources,
         parts: PageConfig,
     ) -> Result<Self, OpenError> {
-        Ok(Self::bind(address, keys)?.serve(parts)?)
+        let listener = Self::bind(address, keys)?;
+        Ok(listener.serve(ClosedPage::start(parts)?)?)
     }
 
     /// Listens on this address; port 0 selects a free port.
@@ -209,29 +210,65 @@ pub struct PageListener {
     keys: Keys,
 }
 
+/// A page that is not open yet. It follows the events of the bot, so that it shows the present state when it opens.
+pub struct ClosedPage {
+    remote_access: RemoteAccess,
+    opening: oneshot::Sender<Opening>,
+    closing: CancellationToken,
+    closed: oneshot::Receiver<()>,
+}
+
+/// All that is known only when a page opens.
+struct Opening {
+    listener: TcpListener,
+    access: Access,
+}
+
 impl PageListener {
     /// Opens the page.
     ///
     /// # Errors
-    /// If no thread can be started.
-    pub fn serve(self, parts: PageConfig) -> io::Result<Page> {
+    /// If the address is not known, or the page has failed.
+    pub fn serve(self, page: ClosedPage) -> io::Result<Page> {
         let Self { listener, keys } = self;
         let address = listener.local_addr()?;
+        let opening = Opening {
+            listener,
+            access: Access::new(keys.clone(), page.remote_access),
+        };
+        let sent = page.opening.send(opening);
+        sent.map_err(|_| io::Error::other("its thread has ended"))?;
+        Ok(Page {
+            address,
+            keys,
+            closing: page.closing,
+            closed: page.closed,
+        })
+    }
+}
+
+impl ClosedPage {
+    /// Starts to follow the events. Dropping it ends that.
+    ///
+    /// # Errors
+    /// If no thread can be started.
+    pub fn start(parts: PageConfig) -> io::Result<Self> {
         let closing = CancellationToken::new();
+        let (opening, opened) = oneshot::channel();
         let (closed_sender, closed) = oneshot::channel();
-        let access = Access::new(keys.clone(), parts.remote_access.clone());
-        let server = serve(listener, parts, access, closing.clone());
+        let remote_access = parts.remote_access.clone();
+        let server = serve(opened, parts, closing.clone());
         let run = move || {
             if let Err(error) = block_on(server) {
-                warn!("the page on {address} has closed: {error}");
+                warn!("the page has closed: {error}");
             }
             // The receiver may have been dropped.
             let _ = closed_sender.send(());
         };
         thread::Builder::new().name("page".into()).spawn(run)?;
-        Ok(Page {
-            address,
-            keys,
+        Ok(Self {
+            remote_access,
+            opening,
             closing,
             closed,
         })
@@ -255,19 +292,12 @@ fn block_on(server: impl Future<Output = io::Result<()>>) -> io::Result<()> {
     served
 }
 
-/// Serves and follows the events until `closing`.
+/// Follows the events, and serves as soon as the page is opened, until `closing`.
 async fn serve(
-    listener: TcpListener,
+    opened: oneshot::Receiver<Opening>,
     parts: PageConfig,
-    access: Access,
     closing: CancellationToken,
 ) -> io::Result<()> {
-    let listener = tokio::net::TcpListener::from_std(listener)?.tap_io(|connection| {
-        // Events must be sent without delay.
-        if let Err(error) = connection.set_nodelay(true) {
-            debug!("cannot set TCP_NODELAY: {error}");
-        }
-    });
     let play_user = parts.play.as_ref().map(|play| PlayUser {
         user: play.user.clone(),
         show_engine: false,
@@ -284,21 +314,30 @@ async fn serve(
         feed: feed.clone(),
         records: records.clone(),
     };
-    let app = router(state, parts.play, parts.actions, access);
     let follow = feed.follow(parts.events, parts.metrics, records);
-    let server = serve::serve(
-        listener,
-        app,
-        CONNECTION_LIMITS,
-        closing.clone().cancelled_owned(),
-    );
+    let server = async {
+        // Without a sender the page is never opened.
+        let Ok(Opening { listener, access }) = opened.await else {
+            return Ok(());
+        };
+        let listener = tokio::net::TcpListener::from_std(listener)?.tap_io(|connection| {
+            // Events must be sent without delay.
+            if let Err(error) = connection.set_nodelay(true) {
+                debug!("cannot set TCP_NODELAY: {error}");
+            }
+        });
+        let app = router(state, parts.play, parts.actions, access);
+        let until = closing.clone().cancelled_owned();
+        serve::serve(listener, app, CONNECTION_LIMITS, until).await;
+        Ok(())
+    };
     let overdue = async {
         closing.cancelled().await;
         // Connections that are still open are dropped.
         sleep(SHUTDOWN_TIMEOUT).await;
     };
     tokio::select! {
-        () = server => Ok(()),
+        served = server => served,
         () = overdue => Ok(()),
         // The bot has ended; the page shows its last state until it is closed.
         () = async { follow.await; std::future::pending().await } => Ok(()),
