@@ -353,19 +353,13 @@ fn modes(draft: &mut Draft) {
         return;
     }
     let has = |mode: &str| wanted.iter().flatten().any(|modes| modes.contains(&mode));
-    let remark = if wanted[0] == wanted[1] {
-        ""
-    } else {
-        "what differs is declined by rules"
+    let remark = match (wanted[0] == wanted[1], places.is_empty()) {
+        (false, _) => "what differs is declined by rules",
+        (true, true) => "no modes are listed",
+        (true, false) => "",
     };
-    for (number, mode) in ["rated", "casual"].into_iter().enumerate() {
-        let from = if number == 0 {
-            places.clone()
-        } else {
-            Vec::new()
-        };
-        draft.add("challenge", vec![(mode, has(mode).into())], from, remark);
-    }
+    let both = ["rated", "casual"].map(|mode| (mode, has(mode).into()));
+    draft.add("challenge", both.into(), places, remark);
     for ((kind, is_bot), modes) in KINDS.into_iter().zip(&wanted) {
         if modes.is_none() && !listed[usize::from(is_bot)] {
             continue;

@@ -184,19 +184,8 @@ fn challenges(draft: &mut Draft) {
     });
     if let Some((value, from)) = draft.take("challenge.modes") {
         let (modes, _) = known_names(&value, &["casual", "rated"]);
-        draft.add(
-            "challenge",
-            vec![("rated", modes.contains(&"rated").into())],
-            vec![from],
-            "",
-        );
-        let casual = vec![("casual", modes.contains(&"casual").into())];
-        draft.add(
-            "challenge",
-            casual,
-            Vec::new(),
-            "the key above is about both",
-        );
+        let both = ["rated", "casual"].map(|mode| (mode, modes.contains(&mode).into()));
+        draft.add("challenge", both.into(), vec![from], "");
     }
     draft.map_all(mappings! {
         "challenge.block_list" => challenge.block: texts;
@@ -342,8 +331,8 @@ struct Profile {
     bases: Vec<f64>,
     increments: Vec<u32>,
     days: Vec<f64>,
-    variant: Option<Toml>,
-    rated: Option<Toml>,
+    variant: Option<String>,
+    mode: Option<String>,
     rating: (Option<u32>, Option<u32>),
     difference: Option<u32>,
     from: Vec<String>,
@@ -454,15 +443,11 @@ fn profile(draft: &mut Draft, prefix: &str, mut known: Profile) -> Profile {
         known.increments = seconds.map(|seconds| seconds as u32).collect();
     }
     if let Some(variant) = variant {
-        known.variant = variant.map(|variant| match variant.to_string().as_str() {
-            "random" => list(["standard", "chess960"]),
-            other => other.into(),
-        });
+        known.variant = variant.map(|variant| variant.to_string());
     }
     if let Some(mode) = mode {
         // Without a mode, the games are casual.
-        let rated = mode.is_some_and(|mode| mode.to_string() != "casual");
-        known.rated = Some(rated.into());
+        known.mode = Some(mode.map_or("casual".to_owned(), |mode| mode.to_string()));
     }
     if let Some(min) = min {
         known.rating.0 = rating(min);
@@ -497,8 +482,23 @@ fn add_profile(draft: &mut Draft, name: Option<&str>, profile: &Profile) {
     if !clocks.is_empty() {
         entries.push(("clock", list(clocks)));
     }
-    entries.extend(profile.variant.clone().map(|variant| ("variant", variant)));
-    entries.extend(profile.rated.clone().map(|rated| ("rated", rated)));
+    let mut remark = "a profile".to_owned();
+    if let Some(variant) = &profile.variant {
+        let is_random = variant == "random";
+        entries.push(match is_random {
+            true => ("variant", list(["standard", "chess960"])),
+            false => ("variant", variant.as_str().into()),
+        });
+        if is_random {
+            remark += "; `random` variants are standard and chess960 here";
+        }
+    }
+    if let Some(mode) = &profile.mode {
+        entries.push(("rated", (mode != "casual").into()));
+        if mode == "random" {
+            remark += "; games of the `random` mode are rated here";
+        }
+    }
     let rating = match profile.rating {
         (None, None) => None,
         (min, max) => Some(format!("{}..{}", min.unwrap_or(0), max.unwrap_or(4_000))),
@@ -506,8 +506,6 @@ fn add_profile(draft: &mut Draft, name: Option<&str>, profile: &Profile) {
     entries.extend(rating.map(|rating| ("rating", rating.into())));
     let difference = profile.difference.map(|max| format!("-{max}..{max}"));
     entries.extend(difference.map(|difference| ("rating_diff", difference.into())));
-    let remark =
-        "a profile; `random` means rated games here, and of the variants standard and chess960";
     draft.add(
         "[matchmaking.profile]",
         entries,

@@ -249,6 +249,30 @@ fn converted_allow_list_accepts_its_users_only() {
 }
 
 #[test]
+fn convert_adds_no_empty_or_unrelated_remarks() {
+    let (settings, written) =
+        converted("challenge:\n  human_modes: [rated]\n  bot_modes: [rated]\n");
+    assert!(
+        settings.challenge.rated && !settings.challenge.casual,
+        "{written}"
+    );
+    assert!(!written.contains("From ."), "{written}");
+    let profile = "matchmaking:\n  challenge_initial_time: 60\n  challenge_increment: 1\n";
+    let (_, written) = converted(&format!("{profile}  challenge_mode: casual\n"));
+    assert!(!written.contains("random"), "{written}");
+    let (settings, written) = converted(&format!("{profile}  challenge_mode: random\n"));
+    assert!(settings.matchmaking.profile[0].rated);
+    assert!(!written.contains("chess960"), "{written}");
+    let (settings, written) = converted(&format!("{profile}  challenge_variant: random\n"));
+    let variants = &settings.matchmaking.profile[0].variant;
+    assert_eq!(variants[..], [Variant::Standard, Variant::Chess960]);
+    assert!(
+        written.contains("`random` variants are standard and chess960"),
+        "{written}"
+    );
+}
+
+#[test]
 fn convert_of_override_without_a_value_removes_the_setting() {
     let (settings, written) = converted(
         "matchmaking:\n  challenge_initial_time: [60, 180]\n  challenge_increment: 2\n  challenge_days: 2\n  \
