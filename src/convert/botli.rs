@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use toml::{Table, Value as Toml};
 
 use super::Place;
+use super::accepted::{clocks_within, games_within, not_played, set_names};
 use super::books::PeerBooks;
 use super::draft::{Draft, mappings, quoted};
 use super::values::{
@@ -181,14 +182,16 @@ fn draws(draft: &mut Draft) {
 }
 
 /// Reads the conditions for humans and bots: `[challenge]` gets those that are the same or wider, rules decline the rest.
+/// The rules that accept exact time controls come behind those that decline for other reasons.
 fn challenges(draft: &mut Draft) {
-    conditions_of(draft, "challenge.", Table::new());
-    for (kind, is_bot) in KINDS {
-        conditions_of(
-            draft,
-            &format!("challenge.{kind}."),
-            table([("bot", is_bot.into())]),
-        );
+    let of_kind = |(kind, is_bot): (&str, bool)| {
+        let matching = table([("bot", is_bot.into())]);
+        (format!("challenge.{kind}."), matching)
+    };
+    let [humans, bots] = KINDS.map(of_kind);
+    let all = [("challenge.".to_owned(), Table::new()), humans, bots];
+    for (prefix, kind) in &all {
+        limits_of(draft, prefix, kind);
     }
     modes(draft);
     for (prefix, matching) in [
@@ -200,10 +203,13 @@ fn challenges(draft: &mut Draft) {
             super::increment_rule(draft, &value, from, matching);
         }
     }
+    for (prefix, kind) in &all {
+        time_controls(draft, prefix, kind);
+    }
 }
 
-/// Reads conditions below `prefix`; those of one kind of opponent become rules that decline.
-fn conditions_of(draft: &mut Draft, prefix: &str, kind: Table) {
+/// Reads limits of time and variants below `prefix`; those of one kind of opponent become rules that decline.
+fn limits_of(draft: &mut Draft, prefix: &str, kind: &Table) {
     let is_common = kind.is_empty();
     let with = |key: &str, value: Toml| {
         let mut matching = kind.clone();
@@ -249,40 +255,33 @@ fn conditions_of(draft: &mut Draft, prefix: &str, kind: Table) {
     }
     if let Some((value, from)) = draft.take(&format!("{prefix}variants")) {
         let (found, unknown) = known_names(&value, &VARIANTS);
-        let remark = not_played(&unknown);
-        allow(
-            draft,
-            &kind,
-            ("variants", "variant"),
-            (&found, &VARIANTS),
-            from,
-            remark,
-        );
+        let keys = ("variants", "variant");
+        allow(draft, kind, keys, (&found, &VARIANTS), &unknown, from);
     }
-    if let Some((value, from)) = draft.take(&format!("{prefix}time_controls")) {
-        let (found, others) = known_names(&value, &SPEEDS);
-        let (clocks, unknown): (Vec<_>, Vec<_>) =
-            others.into_iter().partition(|text| text.contains('+'));
-        if !clocks.is_empty() {
-            let matching = with("clock", list(clocks));
-            let remark = "exact time controls are accepted by a rule, whatever else they want";
-            draft.rule(
-                matching,
-                ("accept", true.into()),
-                vec![from.clone()],
-                remark,
-            );
-        }
-        let remark = not_played(&unknown);
-        allow(
-            draft,
-            &kind,
-            ("speeds", "speed"),
-            (&found, &SPEEDS),
-            from,
-            remark,
-        );
+}
+
+/// Reads `time_controls` below `prefix`: speeds and exact ones.
+fn time_controls(draft: &mut Draft, prefix: &str, kind: &Table) {
+    let Some((value, from)) = draft.take(&format!("{prefix}time_controls")) else {
+        return;
+    };
+    let (found, others) = known_names(&value, &SPEEDS);
+    let (clocks, unknown): (Vec<_>, Vec<_>) =
+        others.into_iter().partition(|text| text.contains('+'));
+    let section = draft.challenge();
+    let games = games_within(&section).filter(|games| {
+        let bot = games.get("bot");
+        bot.is_none() || kind.is_empty() || bot == kind.get("bot")
+    });
+    if let (Some(mut matching), false) = (games, clocks.is_empty()) {
+        matching.extend(clocks_within(&section));
+        matching.extend(kind.clone());
+        matching.insert("clock".to_owned(), list(clocks));
+        let remark = format!("from {from}, a rule for exact time controls within [challenge]");
+        draft.rule(matching, ("accept", true.into()), Vec::new(), &remark);
     }
+    let keys = ("speeds", "speed");
+    allow(draft, kind, keys, (&found, &SPEEDS), &unknown, from);
 }
 
 /// Accepts only these names: in `[challenge]`, or by a rule that declines the others of one kind of opponent.
@@ -291,17 +290,11 @@ fn allow(
     kind: &Table,
     (key, matched): (&'static str, &str),
     (found, all): (&[&'static str], &[&'static str]),
+    unknown: &[String],
     from: String,
-    remark: String,
 ) {
     if kind.is_empty() {
-        draft.add(
-            "challenge",
-            vec![(key, list(found.iter().copied()))],
-            vec![from],
-            remark,
-        );
-        return;
+        return set_names(draft, key, found, unknown, from);
     }
     let others: Vec<&str> = all
         .iter()
@@ -319,9 +312,9 @@ fn allow(
     } else {
         "timeControl"
     };
-    let remark = match remark.is_empty() {
+    let remark = match unknown.is_empty() {
         true => "a rule declines the others".to_owned(),
-        false => format!("a rule declines the others; {remark}"),
+        false => format!("a rule declines the others; {}", not_played(unknown)),
     };
     draft.rule(matching, ("decline", reason.into()), vec![from], &remark);
 }
@@ -426,13 +419,5 @@ fn matchmaking(draft: &mut Draft) {
             let remark = "a profile; games are sought once enabled = true is in [matchmaking]";
             draft.add("[matchmaking.profile]", entries, from, remark);
         }
-    }
-}
-
-/// A remark on names that are not carried over, if there are any.
-fn not_played(unknown: &[String]) -> String {
-    match unknown.is_empty() {
-        true => String::new(),
-        false => format!("not played are {}", unknown.join(", ")),
     }
 }

@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use toml::{Table, Value as Toml};
 
 use super::yaml::{Leaf, Value};
-use crate::config::{Settings, Sources};
+use crate::config::{Challenge, Settings, Sources};
 use crate::lichess::model::{clean, clip};
 
 /// Upper limit of a quoted name or value, in characters.
@@ -223,6 +223,37 @@ impl Draft {
         }
         entries.push(action);
         self.add("[rule]", entries, from, remark);
+    }
+
+    /// Returns whether a setting has a value.
+    pub(super) fn is_set(&self, section: &str, key: &str) -> bool {
+        self.entries(section).any(|(set, _)| *set == key)
+    }
+
+    /// Returns whether a rule accepts challenges.
+    pub(super) fn accepts_by_rule(&self) -> bool {
+        self.is_set("[rule]", "accept")
+    }
+
+    /// `[challenge]`; values that the loader cannot read count as unset.
+    pub(super) fn challenge(&self) -> Challenge {
+        let mut table = Table::new();
+        for (key, value) in self.entries("challenge") {
+            let mut more = table.clone();
+            more.insert((*key).to_owned(), value.clone());
+            if more.clone().try_into::<Challenge>().is_ok() {
+                table = more;
+            }
+        }
+        table.try_into().unwrap_or_default()
+    }
+
+    fn entries(&self, section: &str) -> impl Iterator<Item = &(&'static str, Toml)> {
+        let items = self
+            .items
+            .iter()
+            .filter(move |item| item.section == section);
+        items.flat_map(|item| &item.entries)
     }
 
     /// Notes that a key is not carried over.

@@ -3,12 +3,13 @@
 use toml::{Table, Value as Toml};
 
 use super::Place;
+use super::accepted::{set_names, within};
 use super::books::PeerBooks;
 use super::draft::{Draft, Outcome, mappings, quoted};
 use super::values::{
     DRAW_SCORE, EMBEDDED_ENGINE, NO_ONLINE_MOVES, NO_TABLES, SPEEDS, UNKNOWN_GAMES, VARIANTS,
-    boolean, changed, chat, draw_switch, known_names, list, names, not, same, search_limits,
-    selection, shown, table, texts, uci_options, up_to, urls, whole,
+    boolean, changed, chat, draw_switch, known_names, list, not, same, search_limits, selection,
+    shown, table, texts, uci_options, up_to, urls, whole,
 };
 use super::yaml::Value;
 use crate::lichess::model::Username;
@@ -179,9 +180,16 @@ fn challenges(draft: &mut Draft) {
         "challenge.max_days" => challenge.max_days: up_to::<1_000_000_000>;
         "challenge.min_rating" => challenge.min_rating: up_to::<1_000_000_000>;
         "challenge.max_rating" => challenge.max_rating: up_to::<1_000_000_000>;
-        "challenge.variants" => challenge.variants: |value| names(value, &VARIANTS);
-        "challenge.time_controls" => challenge.speeds: |value| names(value, &SPEEDS);
     });
+    for (path, key, known) in [
+        ("challenge.variants", "variants", &VARIANTS[..]),
+        ("challenge.time_controls", "speeds", &SPEEDS[..]),
+    ] {
+        if let Some((value, from)) = draft.take(path) {
+            let (found, unknown) = known_names(&value, known);
+            set_names(draft, key, &found, &unknown, from);
+        }
+    }
     if let Some((value, from)) = draft.take("challenge.modes") {
         let (modes, _) = known_names(&value, &["casual", "rated"]);
         let both = ["rated", "casual"].map(|mode| (mode, modes.contains(&mode).into()));
@@ -233,8 +241,8 @@ fn challenges(draft: &mut Draft) {
     }
 }
 
-/// The rules of the list of users who alone are accepted. They come last, as the first rule that decides ends the
-/// evaluation.
+/// The rules of the list of users who alone are accepted, within the limits of `[challenge]`. They come last, as the first
+/// rule that decides ends the evaluation.
 fn allow_list(draft: &mut Draft) {
     let Some((value, from)) = draft.take("challenge.allow_list") else {
         return;
@@ -250,20 +258,25 @@ fn allow_list(draft: &mut Draft) {
         true => String::new(),
         false => format!("not user names are {}", others.join(", ")),
     };
+    let mut from = vec![from];
+    let mut remark = "a rule for what [challenge] accepts".to_owned();
     if names.is_empty() {
-        draft.drop_key(&others, from);
+        draft.drop_key(&others, from.remove(0));
     } else {
-        let matching = table([("name", list(names))]);
-        let mut remark = "whatever [challenge] says of such games".to_owned();
         if !others.is_empty() {
             remark += &format!("; {others}");
         }
-        draft.rule(matching, ("accept", true.into()), vec![from], &remark);
+        for mut matching in within(&draft.challenge()) {
+            matching.insert("name".to_owned(), list(&names));
+            let accept = ("accept", true.into());
+            draft.rule(matching, accept, std::mem::take(&mut from), &remark);
+            remark = "the same users in correspondence games".to_owned();
+        }
     }
     let everybody = ("match", Toml::Table(Table::new()));
     let decline = ("decline", "generic".into());
     let remark = "nobody else is accepted";
-    draft.add("[rule]", vec![everybody, decline], Vec::new(), remark);
+    draft.add("[rule]", vec![everybody, decline], from, remark);
 }
 
 fn opposite(value: &Value) -> Outcome {

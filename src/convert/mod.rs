@@ -3,6 +3,7 @@
 //! Comments name each key of the old file: as it was carried over, how it was changed, or why it was not. What our own
 //! loader rejects is not carried over, so that the result is always valid. The token is never part of it.
 
+mod accepted;
 mod books;
 mod botli;
 mod draft;

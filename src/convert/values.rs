@@ -108,19 +108,6 @@ pub(super) fn known_names(
     (found, unknown)
 }
 
-/// A list of names, of which only the known ones are kept.
-pub(super) fn names(value: &Value, known: &[&'static str]) -> Outcome {
-    let (found, unknown) = known_names(value, known);
-    match (found.is_empty(), unknown.is_empty()) {
-        (true, _) => not(format!("none of them is played: {}", unknown.join(", "))),
-        (false, true) => same(list(found)),
-        (false, false) => changed(
-            list(found),
-            format!("not played are {}", unknown.join(", ")),
-        ),
-    }
-}
-
 pub(super) const VARIANTS: [&str; Variant::KEYS.len()] = Variant::KEYS;
 pub(super) const SPEEDS: [&str; Speed::BOT_KEYS.len()] = Speed::BOT_KEYS;
 

@@ -56,6 +56,45 @@ fn converted(yaml: &str) -> (Settings, String) {
     (settings, written)
 }
 
+/// The comments of a converted configuration, in one line.
+fn comments(written: &str) -> String {
+    let lines = written.lines().filter_map(|line| line.strip_prefix('#'));
+    lines.collect()
+}
+
+/// A converted configuration, for `explain`.
+struct Explained {
+    home: TempDir,
+}
+
+impl Explained {
+    fn new(yaml: &str) -> Self {
+        let home = tempfile::tempdir().unwrap();
+        fs::write(home.path().join("config.yml"), yaml).unwrap();
+        let output = knightwatch(home.path(), &["convert", "config.yml", "-o", "out.toml"]);
+        assert!(output.status.success(), "{output:?}");
+        Self { home }
+    }
+
+    /// The explanation of a challenge, as in `Anna --clock 3+2`.
+    fn of(&self, challenge: &str) -> String {
+        let explain = ["explain", "--config", "out.toml", "--user"];
+        let arguments: Vec<&str> = explain.into_iter().chain(challenge.split(' ')).collect();
+        let output = knightwatch(self.home.path(), &arguments);
+        assert!(output.status.success(), "{challenge}: {output:?}");
+        text(&output.stdout).to_owned()
+    }
+
+    /// Asserts that each of these challenges gets an answer that begins like this.
+    fn assert_answers(&self, answers: &[(&str, &str)]) {
+        for (challenge, answer) in answers {
+            let printed = self.of(challenge);
+            let begins = format!("\n{answer}");
+            assert!(printed.contains(&begins), "{challenge}: {printed}");
+        }
+    }
+}
+
 /// The lines of a YAML map with its keys and their indentation.
 fn keys(yaml: &str) -> impl Iterator<Item = (usize, &str)> {
     yaml.lines().filter_map(|line| {
@@ -226,25 +265,93 @@ fn convert_takes_fragments() {
 
 #[test]
 fn converted_allow_list_accepts_its_users_only() {
-    let home = tempfile::tempdir().unwrap();
-    let old = "challenge:\n  allow_list: [Anna, \"not a name\", bert]\n  bullet_requires_increment: true\n\
-               engine:\n  uci_options:\n    go_commands:\n      movetime: 5000\n";
-    fs::write(home.path().join("config.yml"), old).unwrap();
-    let output = knightwatch(home.path(), &["convert", "config.yml", "-o", "out.toml"]);
-    assert!(output.status.success(), "{output:?}");
-    for (arguments, decision) in [
-        (&["Anna", "--clock", "3+2"][..], "\nAccepted, rule 3"),
-        (&["Bert", "--clock", "3+2"], "\nAccepted, rule 3"),
-        (&["Cara", "--clock", "3+2"], "\nDeclined, generic: rule 4"),
+    let explained = Explained::new(
+        "challenge:\n  allow_list: [Anna, \"not a name\", bert]\n  bullet_requires_increment: true\n\
+         engine:\n  uci_options:\n    go_commands:\n      movetime: 5000\n",
+    );
+    explained.assert_answers(&[
+        ("Anna --clock 3+2", "Accepted, rule 3"),
+        ("Bert --clock 3+2", "Accepted, rule 3"),
+        ("Cara --clock 3+2", "Declined, generic: rule 4"),
+        ("Anna --title bot --clock 1+0", "Declined, tooFast"),
+    ]);
+}
+
+#[test]
+fn converted_allow_list_keeps_the_limits() {
+    let explained = Explained::new(
+        "challenge:\n  allow_list: [Anna]\n  accept_bot: false\n  variants: [standard, chess960]\n  \
+         time_controls: [blitz, rapid, correspondence]\n  modes: [rated]\n  min_base: 180\n  max_increment: 5\n  \
+         max_days: 3\n",
+    );
+    explained.assert_answers(&[
+        ("Anna --clock 3+2 --rated", "Accepted"),
+        ("Anna --clock 2d --rated --variant chess960", "Accepted"),
+        ("Anna --clock 3+2", "Declined"),
+        ("Anna --clock 3+2 --rated --variant atomic", "Declined"),
+        ("Anna --clock 3+2 --rated --title bot", "Declined"),
+        ("Anna --clock 1+0 --rated", "Declined"),
+        ("Anna --clock 2+2 --rated", "Declined"),
+        ("Anna --clock 3+6 --rated", "Declined"),
+        ("Anna --clock 5d --rated", "Declined"),
+        ("Bert --clock 3+2 --rated", "Declined"),
+    ]);
+}
+
+#[test]
+fn converted_exact_time_control_keeps_the_limits() {
+    let explained = Explained::new(
+        "challenge:\n  variants: [standard]\n  time_controls: [bullet, blitz, 10+0, 20+0]\n  max_initial: 900\n  \
+         human_modes: [casual, rated]\n  bot_modes: [rated]\n",
+    );
+    explained.assert_answers(&[
+        ("Anna --clock 10+0", "Accepted"),
+        ("Anna --clock 10+0 --title bot --rated", "Accepted"),
+        ("Anna --clock 10+0 --title bot", "Declined, rated"),
+        ("Anna --clock 10+0 --variant atomic", "Declined, standard"),
+        ("Anna --clock 20+0", "Declined, tooSlow"),
+        ("Anna --clock 15+0", "Declined, tooSlow"),
+    ]);
+    let explained = Explained::new(
+        "challenge:\n  human:\n    variants: [standard]\n    time_controls: [bullet, 10+0, 25+0]\n    modes: [rated]\n    \
+         max_initial: 900\n  bot:\n    variants: [standard, chess960]\n    time_controls: [blitz, 15+0]\n    modes: [casual, rated]\n",
+    );
+    explained.assert_answers(&[
+        ("Anna --clock 10+0 --rated", "Accepted"),
+        ("Anna --clock 10+0", "Declined, rated"),
         (
-            &["Anna", "--title", "bot", "--clock", "1+0"],
-            "\nDeclined, tooFast",
+            "Anna --clock 10+0 --rated --variant chess960",
+            "Declined, variant",
         ),
+        ("Anna --clock 25+0 --rated", "Declined, tooSlow"),
+        ("Anna --clock 15+0 --rated", "Declined, timeControl"),
+        ("Anna --clock 10+0 --title bot", "Declined, timeControl"),
+        ("Anna --clock 15+0 --title bot", "Accepted"),
+    ]);
+    let explained = Explained::new(
+        "challenge:\n  time_controls: [10+0]\n  human_modes: [casual]\n  bot_modes:\n",
+    );
+    explained.assert_answers(&[
+        ("Anna --clock 10+0", "Accepted"),
+        ("Anna --clock 10+0 --rated", "Declined, timeControl"),
+        ("Anna --clock 10+0 --title bot", "Declined, noBot"),
+        ("Anna --clock 3+2", "Declined, timeControl"),
+    ]);
+}
+
+#[test]
+fn convert_without_any_known_speed_accepts_nothing() {
+    for challenge in [
+        "time_controls: [ultraBullet]",
+        "variants: [bughouse]",
+        "max_takebacks: 3\n  time_controls: [ultraBullet]",
     ] {
-        let explain = ["explain", "--config", "out.toml", "--user"];
-        let output = knightwatch(home.path(), &[&explain, arguments].concat());
-        let printed = text(&output.stdout);
-        assert!(printed.contains(decision), "{arguments:?}: {output:?}");
+        let (settings, written) = converted(&format!("challenge:\n  {challenge}\n"));
+        assert!(!settings.challenge.accept, "{written}");
+        assert!(
+            comments(&written).contains("no challenge is accepted, as none of them is played: "),
+            "{written}"
+        );
     }
 }
 

@@ -1,0 +1,143 @@
+//! `[challenge]`: its lists of names, and rules for what it accepts.
+
+use toml::{Table, Value as Toml};
+
+use super::draft::Draft;
+use super::values::{VARIANTS, list};
+use crate::config::Challenge;
+use crate::lichess::model::{Speed, Variant};
+
+/// Sets `variants` or `speeds`, of which `unknown` ones are not played.
+pub(super) fn set_names(
+    draft: &mut Draft,
+    key: &'static str,
+    found: &[&'static str],
+    unknown: &[String],
+    from: String,
+) {
+    // The loader accepts an empty list only if a rule accepts challenges.
+    if !found.is_empty() || draft.accepts_by_rule() {
+        let names = list(found.iter().copied());
+        draft.add(
+            "challenge",
+            vec![(key, names)],
+            vec![from],
+            not_played(unknown),
+        );
+        return;
+    }
+    let remark = format!(
+        "no challenge is accepted, as none of them is played: {}",
+        unknown.join(", ")
+    );
+    match draft.is_set("challenge", "accept") {
+        true => draft.drop_key(&remark, from),
+        false => draft.add(
+            "challenge",
+            vec![("accept", false.into())],
+            vec![from],
+            remark,
+        ),
+    }
+}
+
+/// A remark on names that are not carried over, if there are any.
+pub(super) fn not_played(unknown: &[String]) -> String {
+    match unknown.is_empty() {
+        true => String::new(),
+        false => format!("not played are {}", unknown.join(", ")),
+    }
+}
+
+/// Conditions for what `[challenge]` accepts: of games with a clock, and of correspondence games.
+pub(super) fn within(section: &Challenge) -> Vec<Table> {
+    let Some(games) = games_within(section) else {
+        return Vec::new();
+    };
+    let mut all = Vec::new();
+    let is_clock = |speed: &Speed| *speed != Speed::Correspondence;
+    let (clock, days): (Vec<Speed>, Vec<Speed>) =
+        section.speeds.iter().partition(|it| is_clock(it));
+    if !clock.is_empty() {
+        let mut matching = games.clone();
+        matching.extend(clocks_within(section));
+        let speeds = clock.iter().map(|speed| speed.key());
+        matching.insert("speed".to_owned(), list(speeds));
+        all.push(matching);
+    }
+    if !days.is_empty() {
+        let mut matching = games;
+        let default = Challenge::default();
+        let days = (section.min_days, section.max_days);
+        insert_range(
+            &mut matching,
+            "days",
+            days,
+            (default.min_days, default.max_days),
+        );
+        matching.insert("speed".to_owned(), Speed::Correspondence.key().into());
+        all.push(matching);
+    }
+    all
+}
+
+/// Conditions for what `[challenge]` accepts at any time control; `None` if that is nothing.
+pub(super) fn games_within(section: &Challenge) -> Option<Table> {
+    let mut matching = Table::new();
+    for (key, yes, no) in [
+        ("rated", section.rated, section.casual),
+        ("bot", section.bots, section.humans),
+    ] {
+        match (yes, no) {
+            (true, true) => {}
+            (false, false) => return None,
+            (yes, _) => {
+                matching.insert(key.to_owned(), yes.into());
+            }
+        }
+    }
+    if section.variants.len() < VARIANTS.len() {
+        let keys = section
+            .variants
+            .iter()
+            .map(|variant: &Variant| variant.key());
+        matching.insert("variant".to_owned(), list(keys));
+    }
+    let default = Challenge::default();
+    let rating = (section.min_rating, section.max_rating);
+    insert_range(
+        &mut matching,
+        "rating",
+        rating,
+        (default.min_rating, default.max_rating),
+    );
+    Some(matching)
+}
+
+/// Conditions for the clocks that `[challenge]` accepts, at any speed.
+pub(super) fn clocks_within(section: &Challenge) -> Table {
+    let mut matching = Table::new();
+    let default = Challenge::default();
+    for (key, range, widest) in [
+        (
+            "base_s",
+            (section.min_base_s, section.max_base_s),
+            (default.min_base_s, default.max_base_s),
+        ),
+        (
+            "increment_s",
+            (section.min_increment_s, section.max_increment_s),
+            (default.min_increment_s, default.max_increment_s),
+        ),
+    ] {
+        insert_range(&mut matching, key, range, widest);
+    }
+    matching
+}
+
+/// Adds a range that is not the widest one.
+fn insert_range(matching: &mut Table, key: &str, (min, max): (u32, u32), widest: (u32, u32)) {
+    if min > widest.0 || max < widest.1 {
+        matching.insert(key.to_owned(), Toml::from(format!("{min}..{max}")));
+    }
+}
