@@ -4,16 +4,16 @@ use std::collections::BTreeMap;
 
 use toml::{Table, Value as Toml};
 
-use super::Place;
 use super::accepted::{clocks_within, games_within, not_played, set_names};
 use super::books::PeerBooks;
 use super::draft::{Draft, mappings, quoted};
 use super::values::{
     DRAW_SCORE, EMBEDDED_ENGINE, NO_ONLINE_MOVES, NO_TABLES, SPEEDS, UNKNOWN_GAMES, VARIANTS,
-    boolean, chat, draw_switch, known_names, list, search_limits, selection, table, texts,
+    boolean, chat, draw_switch, known_names, limit_all_games, list, selection, table, texts,
     uci_options, up_to, urls, whole,
 };
 use super::yaml::Value;
+use super::{Peer, Place};
 
 /// Keys that have no counterpart, by their beginning, with the reason.
 const DROPPED: &[(&str, &str)] = &[
@@ -48,16 +48,7 @@ const KINDS: [(&str, bool); 2] = [("human", false), ("bot", true)];
 
 pub(super) fn convert(draft: &mut Draft, place: &Place) {
     draft.map("url", "lichess", "url", place.url());
-    for name in draft.names("engines.") {
-        let games = (!DEFAULT_ENGINES.contains(&name.as_str())).then_some(name.as_str());
-        super::engines::convert(draft, place, &format!("engines.{name}."), games);
-    }
-    for name in DEFAULT_ENGINES {
-        let path = format!("engines.{name}");
-        draft.map(&format!("{path}.ponder"), "engine", "ponder", boolean);
-        uci_options(draft, &format!("{path}.uci_options."));
-        search_limits(draft, &format!("{path}.limits."), ("time", 1_000.0));
-    }
+    engines(draft, place);
     books(draft, place);
     draws(draft);
     draft.map_all(mappings! {
@@ -82,6 +73,22 @@ pub(super) fn convert(draft: &mut Draft, place: &Place) {
     matchmaking(draft);
     for (prefix, reason) in DROPPED {
         draft.drop_all(prefix, reason);
+    }
+}
+
+fn engines(draft: &mut Draft, place: &Place) {
+    let mut names = draft.names("engines.");
+    names.retain(|name| !DEFAULT_ENGINES.contains(&name.as_str()));
+    for name in DEFAULT_ENGINES {
+        let prefix = format!("engines.{name}.");
+        super::engines::convert(draft, place, Peer::BotLi, &prefix, None);
+        draft.map(&format!("{prefix}ponder"), "engine", "ponder", boolean);
+        uci_options(draft, &format!("{prefix}uci_options."));
+        limit_all_games(draft, &format!("{prefix}limits."), ("time", 1_000.0));
+    }
+    for name in &names {
+        let prefix = format!("engines.{name}.");
+        super::engines::convert(draft, place, Peer::BotLi, &prefix, Some(name));
     }
 }
 

@@ -4,13 +4,13 @@ use std::path::Path;
 
 use toml::{Table, Value as Toml};
 
-use super::Place;
 use super::draft::Draft;
-use super::values::{UNKNOWN_GAMES, VARIANTS, conditions, list, whole};
+use super::values::{UNKNOWN_GAMES, VARIANTS, conditions, list, search_limits, whole};
 use super::yaml::Value;
+use super::{Peer, Place};
 use crate::config::{MAX_EXTERNAL_HASH_MIB, MAX_EXTERNAL_THREADS};
 
-/// Options that the embedded engine has as well, so that they are left to it.
+/// Options of the engine for all games that the embedded one has as well, so that they are left to it.
 const COMMON: [&str; 5] = [
     "Hash",
     "Threads",
@@ -20,8 +20,14 @@ const COMMON: [&str; 5] = [
 ];
 
 /// Converts the engine whose keys begin with `prefix`. Engines of BotLi are named by the games that they play, as in
-/// `chess960_human`; the one for all games is `None`.
-pub(super) fn convert(draft: &mut Draft, place: &Place, prefix: &str, games: Option<&str>) {
+/// `chess960_human`; the one for all games is `None` and comes first.
+pub(super) fn convert(
+    draft: &mut Draft,
+    place: &Place,
+    peer: Peer,
+    prefix: &str,
+    games: Option<&str>,
+) {
     let key = |name: &str| format!("{prefix}{name}");
     let text = |draft: &Draft, name: &str| {
         let value = draft.value(&key(name)).map(Value::to_string);
@@ -87,15 +93,49 @@ pub(super) fn convert(draft: &mut Draft, place: &Place, prefix: &str, games: Opt
         (threads, "threads", MAX_EXTERNAL_THREADS),
         (hash, "hash_mib", MAX_EXTERNAL_HASH_MIB),
     ] {
-        let value = draft.value(&key(&format!("{map}{theirs}")));
-        let value = value.and_then(|value| whole(value, max as u32));
-        entries.extend(
-            value
-                .filter(|value| *value > 0)
-                .map(|value| (ours, value.into())),
+        let path = key(&format!("{map}{theirs}"));
+        // Of the engine for all games, the key is also a setting of the embedded one.
+        let (value, source) = match matching {
+            None => (draft.value(&path).cloned(), None),
+            Some(_) => draft.take(&path).unzip(),
+        };
+        let value = value.and_then(|value| whole(&value, max as u32));
+        match (value.filter(|value| *value > 0), source) {
+            (Some(value), source) => {
+                entries.push((ours, value.into()));
+                from.extend(source);
+            }
+            (None, Some(source)) => draft.drop_key("it is not a number from 1", source),
+            (None, None) => {}
+        }
+    }
+    let (limits, time) = match peer {
+        Peer::LichessBot => (format!("{map}go_commands."), ("movetime", 1.0)),
+        Peer::BotLi => ("limits.".to_owned(), ("time", 1_000.0)),
+    };
+    let limits = key(&limits);
+    if protocol.is_some() {
+        draft.drop_all(
+            &format!("{limits}nodes"),
+            "XBoard's protocol has no limit of nodes",
         );
     }
-    let mut options = options(draft, place, &key(map), &mut from);
+    let (limits, limits_from) =
+        search_limits(draft, &limits, time, ["movetime_ms", "depth", "nodes"]);
+    entries.extend(limits);
+    from.extend(limits_from);
+    let common = match matching {
+        None => &COMMON[..],
+        Some(_) => {
+            let overhead = key(&format!("{map}Move Overhead"));
+            draft.drop_all(
+                &overhead,
+                "an engine gets the clock less the measured lag and engine.move_overhead_ms",
+            );
+            &[]
+        }
+    };
+    let mut options = options(draft, place, &key(map), common, &mut from);
     options.retain(|name, _| ![threads, hash].contains(&name));
     if !options.is_empty() {
         entries.push(("options", Toml::Table(options)));
@@ -111,13 +151,14 @@ pub(super) fn convert(draft: &mut Draft, place: &Place, prefix: &str, games: Opt
     draft.add("[engine.external]", entries, from, remark);
     match matching {
         Some(matching) => {
-            let play = Table::from_iter([("engine".to_owned(), Toml::from(name))]);
-            draft.rule(
-                matching,
-                ("play", play.into()),
-                Vec::new(),
-                "the engine above",
-            );
+            let mut play = Table::from_iter([("engine".to_owned(), Toml::from(name))]);
+            let mut remark = "the engine above";
+            if draft.is_set("engine", "strength") {
+                play.insert("strength".to_owned(), "full".into());
+                remark =
+                    "the engine above, as strong as its options say, whatever engine.strength is";
+            }
+            draft.rule(matching, ("play", play.into()), Vec::new(), remark);
         }
         None if is_there => {
             let entry = vec![("default", Toml::from(name))];
@@ -145,13 +186,19 @@ fn command(draft: &mut Draft, prefix: &str, program: &str, from: &mut Vec<String
     command
 }
 
-/// The options below `prefix` that are not common to all engines. Appends their places to `from`.
-fn options(draft: &mut Draft, place: &Place, prefix: &str, from: &mut Vec<String>) -> Table {
+/// The options below `prefix` without the `common` ones. Appends their places to `from`.
+fn options(
+    draft: &mut Draft,
+    place: &Place,
+    prefix: &str,
+    common: &[&str],
+    from: &mut Vec<String>,
+) -> Table {
     let mut options = Table::new();
     for path in draft.paths(prefix) {
         let option = path[prefix.len()..].to_owned();
         // Names with a dot are commands, or tablebases in a form of that bot.
-        if option.contains('.') || COMMON.contains(&option.as_str()) {
+        if option.contains('.') || common.contains(&option.as_str()) {
             continue;
         }
         let Some((value, source)) = draft.take(&path) else {

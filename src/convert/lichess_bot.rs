@@ -2,16 +2,16 @@
 
 use toml::{Table, Value as Toml};
 
-use super::Place;
 use super::accepted::{set_names, within};
 use super::books::PeerBooks;
 use super::draft::{Draft, Outcome, mappings, quoted};
 use super::values::{
     DRAW_SCORE, EMBEDDED_ENGINE, NO_ONLINE_MOVES, NO_TABLES, SPEEDS, UNKNOWN_GAMES, VARIANTS,
-    boolean, changed, chat, draw_switch, known_names, list, not, same, search_limits, selection,
+    boolean, changed, chat, draw_switch, known_names, limit_all_games, list, not, same, selection,
     shown, table, texts, uci_options, up_to, urls, whole,
 };
 use super::yaml::Value;
+use super::{Peer, Place};
 use crate::lichess::model::Username;
 
 /// Keys that have no counterpart, by their beginning, with the reason.
@@ -26,6 +26,7 @@ const DROPPED: &[(&str, &str)] = &[
         "engine.polyglot.normalization",
         "the weights of a book are used as they are",
     ),
+    ("engine.xboard_options.egtpath.", NO_TABLES),
     ("engine.", EMBEDDED_ENGINE),
     (
         "fake_think_time",
@@ -75,7 +76,7 @@ pub(super) fn convert(draft: &mut Draft, place: &Place) {
         "engine.ponder" => engine.ponder: boolean;
         "engine.uci_ponder" => engine.ponder: boolean;
     });
-    super::engines::convert(draft, place, "engine.", None);
+    super::engines::convert(draft, place, Peer::LichessBot, "engine.", None);
     uci_options(draft, "engine.uci_options.");
     books(draft, place);
     draws(draft);
@@ -94,7 +95,21 @@ pub(super) fn convert(draft: &mut Draft, place: &Place) {
     });
     pgn(draft);
     matchmaking(draft);
-    search_limits(draft, "engine.uci_options.go_commands.", ("movetime", 1.0));
+    let protocol = draft.value("engine.protocol").map(ToString::to_string);
+    let (options, unused, reason) = match protocol.as_deref() {
+        Some("xboard") => (
+            "engine.xboard_options.",
+            "engine.uci_options.go_commands.",
+            "the engine does not speak UCI",
+        ),
+        _ => (
+            "engine.uci_options.",
+            "engine.xboard_options.",
+            "the engine does not speak XBoard's protocol",
+        ),
+    };
+    draft.drop_all(unused, reason);
+    limit_all_games(draft, &format!("{options}go_commands."), ("movetime", 1.0));
     allow_list(draft);
     for (prefix, reason) in DROPPED {
         draft.drop_all(prefix, reason);

@@ -214,19 +214,23 @@ pub(super) fn uci_options(draft: &mut Draft, prefix: &str) {
     draft.drop_all(&option("Syzygy"), NO_TABLES);
 }
 
-/// Limits of the search, by the names of their keys below `prefix` and the factor for milliseconds.
-pub(super) fn search_limits(draft: &mut Draft, prefix: &str, time: (&str, f64)) {
-    let mut play = Table::new();
+/// Reads the limits of the search below `prefix`; that of time has a name and a factor for ms. Returns settings with the
+/// names `ours`, for time, depth and nodes, and the keys that they come from.
+pub(super) fn search_limits(
+    draft: &mut Draft,
+    prefix: &str,
+    (time, factor): (&str, f64),
+    ours: [&'static str; 3],
+) -> (Vec<(&'static str, Toml)>, Vec<String>) {
+    let mut limits = Vec::new();
     let mut from = Vec::new();
-    for (name, key) in [
-        (time.0, "max_move_ms"),
-        ("depth", "max_depth"),
-        ("nodes", "max_nodes"),
-    ] {
-        let Some((value, place)) = draft.take(&format!("{prefix}{name}")) else {
+    for ((theirs, factor), ours) in [(time, factor), ("depth", 1.0), ("nodes", 1.0)]
+        .into_iter()
+        .zip(ours)
+    {
+        let Some((value, place)) = draft.take(&format!("{prefix}{theirs}")) else {
             continue;
         };
-        let factor = if key == "max_move_ms" { time.1 } else { 1.0 };
         let found = match value {
             Value::Int(number) => number as f64,
             Value::Float(number) => number,
@@ -234,15 +238,24 @@ pub(super) fn search_limits(draft: &mut Draft, prefix: &str, time: (&str, f64)) 
         };
         let limit = found * factor;
         if (1.0..=f64::from(u32::MAX)).contains(&limit) {
-            play.insert(key.to_owned(), Toml::Integer(limit as i64));
+            limits.push((ours, Toml::Integer(limit as i64)));
             from.push(place);
         } else {
             draft.drop_key("it is not a limit of time, depth or nodes", place);
         }
     }
-    if !play.is_empty() {
+    (limits, from)
+}
+
+/// Converts limits of the search to a rule for all games.
+pub(super) fn limit_all_games(draft: &mut Draft, prefix: &str, time: (&str, f64)) {
+    let ours = ["max_move_ms", "max_depth", "max_nodes"];
+    let (limits, from) = search_limits(draft, prefix, time, ours);
+    if !limits.is_empty() {
+        let limits = limits.into_iter();
+        let play: Table = limits.map(|(key, limit)| (key.to_owned(), limit)).collect();
         let remark = "a limit for each move, in all games";
-        draft.rule(Table::new(), ("play", Toml::Table(play)), from, remark);
+        draft.rule(Table::new(), ("play", play.into()), from, remark);
     }
 }
 

@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Command, Output};
 
-use knightwatch::config::{Settings, Sources};
+use knightwatch::config::{EngineOptions, OptionValue, Settings, Sources, Strength};
 use knightwatch::lichess::model::Variant;
 use knightwatch::sim::NewUser;
 use tempfile::TempDir;
@@ -65,6 +65,8 @@ fn comments(written: &str) -> String {
 /// A converted configuration, for `explain`.
 struct Explained {
     home: TempDir,
+    /// What `convert` prints about the number of keys.
+    summary: String,
 }
 
 impl Explained {
@@ -73,7 +75,8 @@ impl Explained {
         fs::write(home.path().join("config.yml"), yaml).unwrap();
         let output = knightwatch(home.path(), &["convert", "config.yml", "-o", "out.toml"]);
         assert!(output.status.success(), "{output:?}");
-        Self { home }
+        let summary = text(&output.stderr).to_owned();
+        Self { home, summary }
     }
 
     /// The explanation of a challenge, as in `Anna --clock 3+2`.
@@ -189,8 +192,14 @@ fn convert_lichess_bot_carries_settings_over() {
         "{written}"
     );
     assert_eq!(profiles[1].name, "slow");
-    let limits = settings.rule.iter().find_map(|rule| rule.play.max_nodes);
-    assert_eq!(limits, Some(1), "{written}");
+    let limits = (engine.nodes, engine.depth, engine.movetime_ms);
+    assert_eq!(limits, (Some(1), Some(5), Some(1_000)), "{written}");
+    assert!(
+        settings
+            .rule
+            .iter()
+            .all(|rule| rule.play.max_nodes.is_none())
+    );
     assert!(
         written.contains("engine.dir (line 6), engine.name (line 7)"),
         "{written}"
@@ -216,8 +225,16 @@ fn convert_botli_carries_settings_over() {
     // Bots play rated games only, and bullet only with an increment.
     let declines = |key: &str| written.contains(&format!("decline = \"{key}\""));
     assert!(declines("rated") && declines("tooFast"), "{written}");
-    let limit = settings.rule.iter().find_map(|rule| rule.play.max_move_ms);
-    assert_eq!(limit, Some(5_000), "{written}");
+    let engines = settings.engine.external.iter();
+    let limits = engines.map(|engine| engine.movetime_ms);
+    let limits: Vec<_> = limits.collect();
+    assert_eq!(limits, [Some(5_000), None], "{written}");
+    assert!(
+        settings
+            .rule
+            .iter()
+            .all(|rule| rule.play.max_move_ms.is_none())
+    );
 }
 
 #[test]
@@ -517,6 +534,93 @@ fn convert_carries_engines_of_variants_over() {
         written.contains("a rule cannot match the games of this name"),
         "{written}"
     );
+}
+
+#[test]
+fn convert_carries_limits_and_strength_of_every_engine_over() {
+    let yaml = "engines:\n  blitz_human:\n    name: weak\n    limits: {depth: 3}\n    uci_options:\n      Threads: 2\n      \
+                Hash: 64\n      Move Overhead: 50\n      UCI_LimitStrength: true\n      UCI_Elo: 1400\n  standard:\n    \
+                name: strong\n    limits: {time: 0.5, nodes: 5000}\n    uci_options:\n      Threads: 4\n      \
+                UCI_LimitStrength: true\n      UCI_Elo: 2000\n";
+    let (settings, written) = converted(yaml);
+    let [strong, weak] = &settings.engine.external[..] else {
+        panic!("{written}");
+    };
+    assert_eq!(
+        (strong.name.as_str(), weak.name.as_str()),
+        ("strong", "weak-blitz_human")
+    );
+    let limits = (strong.nodes, strong.depth, strong.movetime_ms);
+    assert_eq!(limits, (Some(5_000), None, Some(500)), "{written}");
+    assert_eq!(
+        (weak.nodes, weak.depth, weak.movetime_ms),
+        (None, Some(3), None)
+    );
+    assert_eq!((weak.threads, weak.hash_mib), (Some(2), Some(64)));
+    let options = [
+        ("UCI_Elo".to_owned(), OptionValue::Spin(1400)),
+        ("UCI_LimitStrength".to_owned(), OptionValue::Check(true)),
+    ];
+    assert_eq!(weak.options, EngineOptions::from(options), "{written}");
+    // The strength of the engine for all games does not replace its own.
+    assert_eq!(settings.engine.strength, Strength::of_elo(2000).unwrap());
+    let [rule] = &settings.rule[..] else {
+        panic!("{written}");
+    };
+    assert_eq!(rule.play.engine.as_deref(), Some("weak-blitz_human"));
+    assert_eq!(rule.play.strength, Some(Strength::default()));
+    let all = comments(&written);
+    let (_, dropped) = all.split_once("Not carried over:").unwrap();
+    assert_eq!(
+        dropped.trim(),
+        "engines.blitz_human.uci_options.Move Overhead (line 8): an engine gets the clock less the measured lag and \
+         engine.move_overhead_ms."
+    );
+    let summary = Explained::new(yaml).summary;
+    assert!(
+        summary.starts_with("0 keys of BotLi carried over, 12 changed, 1 not"),
+        "{summary}"
+    );
+    let (settings, written) =
+        converted("engines:\n  atomic:\n    name: e\n    uci_options: {Threads: many}\n");
+    assert_eq!(settings.engine.external[0].threads, None, "{written}");
+    let reason = "Threads (line 4): it is not a number from 1.";
+    assert!(comments(&written).contains(reason), "{written}");
+}
+
+#[test]
+fn convert_carries_limits_of_xboard_engine_over() {
+    let limits = "    go_commands: {depth: 5, movetime: 1000, nodes: 7}\n";
+    let (settings, written) = converted(&format!(
+        "engine:\n  name: old\n  protocol: xboard\n  xboard_options:\n    cores: 2\n{limits}  \
+         uci_options:\n    go_commands: {{depth: 9}}\n"
+    ));
+    let [engine] = &settings.engine.external[..] else {
+        panic!("{written}");
+    };
+    let found = (engine.depth, engine.movetime_ms, engine.nodes);
+    assert_eq!(found, (Some(5), Some(1_000), None), "{written}");
+    assert!(settings.rule.is_empty(), "{written}");
+    let comments = comments(&written);
+    for reason in [
+        "go_commands.nodes (line 6): XBoard's protocol has no limit of nodes.",
+        "go_commands.depth (line 8): the engine does not speak UCI.",
+    ] {
+        assert!(comments.contains(reason), "{written}");
+    }
+    // Without the engine, the embedded one is limited.
+    let (settings, written) = converted(&format!(
+        "engine:\n  protocol: xboard\n  xboard_options:\n{limits}"
+    ));
+    let play = &settings.rule[0].play;
+    let found = (play.max_depth, play.max_move_ms, play.max_nodes);
+    assert_eq!(found, (Some(5), Some(1_000), Some(7)), "{written}");
+    // An engine that speaks UCI does not get the limits for the other protocol.
+    let (settings, written) = converted(&format!(
+        "engine:\n  name: new\n  xboard_options:\n{limits}"
+    ));
+    assert_eq!(settings.engine.external[0].depth, None, "{written}");
+    assert!(settings.rule.is_empty(), "{written}");
 }
 
 #[test]
