@@ -86,6 +86,7 @@ fn engines(draft: &mut Draft, place: &Place) {
         uci_options(draft, &format!("{prefix}uci_options."));
         limit_all_games(draft, &format!("{prefix}limits."), ("time", 1_000.0));
     }
+    names.sort_by_key(|name| super::engines::order(name));
     for name in &names {
         let prefix = format!("engines.{name}.");
         super::engines::convert(draft, place, Peer::BotLi, &prefix, Some(name));

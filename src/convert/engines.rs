@@ -1,5 +1,6 @@
 //! Engines of the other bots as `[[engine.external]]`.
 
+use std::cmp::Reverse;
 use std::path::Path;
 
 use toml::{Table, Value as Toml};
@@ -220,27 +221,54 @@ fn options(
     options
 }
 
+/// The order in which BotLi looks for the engine of a game: by its time control, its speed, its variant, any variant, and
+/// without any of them; names with more conditions first.
+pub(super) fn order(name: &str) -> (usize, Reverse<usize>) {
+    let places = name.split('_').map(|part| {
+        let condition = conditions(part).unwrap_or_default();
+        match part {
+            "standard" => 4,
+            "variants" => 3,
+            _ if condition.contains_key("clock") => 0,
+            _ if condition.contains_key("speed") => 1,
+            _ if condition.contains_key("variant") => 2,
+            _ => 4,
+        }
+    });
+    let place = places.min().unwrap_or_default();
+    (place, Reverse(name.split('_').count()))
+}
+
 /// The condition for the games that an engine of BotLi is named by, and those of them that are variants: `atomic_human`; or
-/// `variants`, for all.
+/// `variants`, for all. BotLi selects by time control and speed in standard chess only.
 fn selected_games(name: &str) -> Option<(Table, Vec<&'static str>)> {
-    const STANDARD: [&str; 3] = ["standard", "chess960", "fromPosition"];
+    const STANDARD: [&str; 3] = ["standard", "fromPosition", "chess960"];
     let (all, others): (Vec<&str>, Vec<&str>) =
         name.split('_').partition(|part| *part == "variants");
     let mut matching = match others.is_empty() {
         true => Table::new(),
         false => conditions(&others.join("_"))?,
     };
-    let variant = matching.get("variant").and_then(Toml::as_str);
-    let is_played = |key: &&str| match all.is_empty() {
-        true => variant == Some(*key),
-        false => true,
-    };
-    let variants = VARIANTS.into_iter().filter(|key| !STANDARD.contains(key));
-    let variants: Vec<&str> = variants.filter(is_played).collect();
+    let is_variant = |key: &&str| !STANDARD.contains(key);
     if !all.is_empty() {
+        let variants: Vec<&str> = VARIANTS.into_iter().filter(is_variant).collect();
         matching.insert("variant".to_owned(), list(variants.iter().copied()));
+        return Some((matching, variants));
     }
-    Some((matching, variants))
+    let variant = matching.get("variant").and_then(Toml::as_str);
+    match variant.filter(|variant| *variant != "standard") {
+        Some(variant) => {
+            let is_played = |key: &&str| is_variant(key) && *key == variant;
+            let variants = VARIANTS.into_iter().filter(is_played).collect();
+            Some((matching, variants))
+        }
+        None => {
+            let has_time = matching.contains_key("clock") || matching.contains_key("speed");
+            let played = if has_time { &STANDARD[..2] } else { &STANDARD };
+            matching.insert("variant".to_owned(), list(played.iter().copied()));
+            Some((matching, Vec::new()))
+        }
+    }
 }
 
 /// A valid name for an engine, unique for the games that it plays.

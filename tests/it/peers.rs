@@ -624,6 +624,42 @@ fn convert_carries_limits_of_xboard_engine_over() {
 }
 
 #[test]
+fn converted_engines_are_selected_as_by_botli() {
+    let engine = |games| format!("  {games}:\n    name: e\n");
+    let names = [
+        "standard_black",
+        "rapid",
+        "rapid_white",
+        "5+0",
+        "variants",
+        "atomic",
+        "chess960",
+        "standard",
+    ];
+    let explained = Explained::new(&format!("engines:\n{}", names.map(engine).concat()));
+    for (challenge, selected) in [
+        ("Anna --clock 10+0 --color white", Some("e-rapid_white")),
+        ("Anna --clock 10+0 --color black", Some("e-rapid")),
+        ("Anna --clock 5+0 --color black", Some("e-5-0")),
+        ("Anna --clock 3+2 --color black", Some("e-standard_black")),
+        ("Anna --clock 3+2 --color white", None),
+        ("Anna --clock 10+0 --variant atomic", Some("e-atomic")),
+        ("Anna --clock 10+0 --variant horde", Some("e-variants")),
+        (
+            "Anna --clock 10+0 --color black --variant chess960",
+            Some("e-chess960"),
+        ),
+    ] {
+        let printed = explained.of(challenge);
+        let engines = printed
+            .lines()
+            .filter_map(|line| line.split_once("matches: engine "));
+        let first = engines.map(|(_, name)| name).next();
+        assert_eq!(first, selected, "{challenge}: {printed}");
+    }
+}
+
+#[test]
 fn convert_never_copies_token() {
     let token = "lip_n0tToBeSeen12345";
     let home = tempfile::tempdir().unwrap();
