@@ -56,7 +56,12 @@ pub(super) fn convert(draft: &mut Draft, place: &Place) {
     });
     super::takebacks(draft, "challenge.max_takebacks");
     if let Some((value, from)) = draft.take("whitelist") {
-        let matching = table([("name", list(value.texts()))]);
+        let mut matching = table([("name", list(value.texts()))]);
+        let variants = draft.value("challenge.variants");
+        let variants = variants.map(|value| known_names(value, &VARIANTS).0);
+        if let Some(variants) = variants.filter(|variants| !variants.is_empty()) {
+            matching.insert("variant".to_owned(), list(variants));
+        }
         draft.rule(matching, ("accept", true.into()), vec![from], "a rule");
     }
     draft.map_all(mappings! {

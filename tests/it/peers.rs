@@ -319,7 +319,7 @@ fn converted_allow_list_keeps_the_limits() {
 fn converted_exact_time_control_keeps_the_limits() {
     let explained = Explained::new(
         "challenge:\n  variants: [standard]\n  time_controls: [bullet, blitz, 10+0, 20+0]\n  max_initial: 900\n  \
-         human_modes: [casual, rated]\n  bot_modes: [rated]\n",
+         human_modes: [casual, rated]\n  bot_modes: [rated]\nwhitelist: [Cara]\n",
     );
     explained.assert_answers(&[
         ("Anna --clock 10+0", "Accepted"),
@@ -328,6 +328,8 @@ fn converted_exact_time_control_keeps_the_limits() {
         ("Anna --clock 10+0 --variant atomic", "Declined, standard"),
         ("Anna --clock 20+0", "Declined, tooSlow"),
         ("Anna --clock 15+0", "Declined, tooSlow"),
+        ("Cara --clock 20+0", "Accepted"),
+        ("Cara --clock 20+0 --variant atomic", "Declined, standard"),
     ]);
     let explained = Explained::new(
         "challenge:\n  human:\n    variants: [standard]\n    time_controls: [bullet, 10+0, 25+0]\n    modes: [rated]\n    \
