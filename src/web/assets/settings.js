@@ -9,7 +9,7 @@ const SIZE_STORAGE = "knightwatch-size";
 
 const BOARDS = [["green", "Green"], ["blue", "Blue"], ["brown", "Brown"], ["gray", "Gray"]];
 
-/** Board size in percent of the window's height. */
+/** Board size in percent of the smaller side of the window. */
 const MIN_SIZE = 40;
 const MAX_SIZE = 100;
 

@@ -3,9 +3,9 @@
 use serde_json::{Value, json};
 
 use super::driver::Browser;
-use super::playing::{click, new_game};
+use super::playing::{click, new_game, play_until_reply};
 use super::{Demo, ESCAPE, open_as_player, square};
-use crate::common::wait;
+use crate::common::{FAST_MOVES, wait};
 
 /// Role and name of a node of the accessibility tree.
 fn role_and_name(node: &Value) -> Option<(String, String)> {
@@ -223,5 +223,48 @@ fn page_fits_phone_width() {
     // The state can contain a long URL.
     browser.run("document.querySelector('.state').textContent = `http://${'long'.repeat(99)}`;");
     fits("a long word");
+    browser.assert_clean(&url.with_key());
+}
+
+#[test]
+fn whole_board_fits_small_and_sideways_phones() {
+    let Some((browser, _site, _bot, url)) = open_as_player(FAST_MOVES) else {
+        return;
+    };
+    play_until_reply(&browser);
+    browser.wait_visible("[data-act=resign]");
+    browser.run("window.place = (part) => document.querySelector(part).getBoundingClientRect();");
+    for (width, height) in [(640, 360), (740, 360), (844, 390), (320, 568)] {
+        browser.emulate_phone_of(width, height);
+        browser.until(
+            "(() => {
+                const [header, board] = [place('.top'), place('.game-view .board')];
+                const space = Math.min(innerWidth, innerHeight - header.bottom);
+                return board.top >= header.bottom && board.bottom <= innerHeight && board.height > 0.8 * space;
+            })()",
+        );
+        let wide = browser
+            .run("return Math.max(document.documentElement.scrollWidth, place('#menu').right);");
+        assert!(
+            wide.as_f64().unwrap() <= f64::from(width),
+            "{width}: {wide}"
+        );
+        if width < height {
+            continue;
+        }
+        // Players, buttons and moves are next to the board.
+        browser.until(
+            "[...document.querySelectorAll('.player, .buttons, .movesbox')]
+                 .every((part) => part.getBoundingClientRect().left > place('.game-view .board').right && part.getBoundingClientRect().bottom <= innerHeight)",
+        );
+        // A finger scrolls there, to the chat, and the board stays in view.
+        browser.swipe_up(".movesbox", 150);
+        browser.until("scrollY > 50");
+        browser.run("document.querySelector('.chat input').scrollIntoView({ block: 'end' });");
+        browser.until(
+            "['.chat input', '.game-view .board'].map(place).every(({ top, bottom }) => top >= 0 && bottom <= innerHeight)",
+        );
+        browser.run("scrollTo(0, 0);");
+    }
     browser.assert_clean(&url.with_key());
 }

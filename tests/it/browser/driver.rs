@@ -314,6 +314,12 @@ impl Browser {
         self.touch(&[&[self.move_to(selector), press(), lift()]]);
     }
 
+    /// Swipes up with a finger by this many pixels, from the center of an element.
+    pub(super) fn swipe_up(&self, selector: &str, pixels: i32) {
+        let up = json!({ "type": "pointerMove", "duration": 100, "x": 0, "y": -pixels, "origin": "pointer" });
+        self.touch(&[&[self.move_to(selector), press(), up, lift()]]);
+    }
+
     /// Drags a piece with a finger onto another square; meanwhile another finger taps on `other`.
     pub(super) fn drag_with_second_finger(&self, from: &str, to: &str, other: &str) {
         let pause = json!({ "type": "pause", "duration": 50 });
@@ -378,13 +384,21 @@ impl Browser {
 
     /// Emulates a phone.
     pub(super) fn emulate_phone(&self) {
-        let phone = json!({ "width": 360, "height": 740, "deviceScaleFactor": 2, "mobile": true });
+        self.emulate_phone_of(360, 740);
+    }
+
+    /// Emulates a phone with a screen of this size.
+    pub(super) fn emulate_phone_of(&self, width: u32, height: u32) {
+        let phone =
+            json!({ "width": width, "height": height, "deviceScaleFactor": 2, "mobile": true });
         self.devtools("Emulation.setDeviceMetricsOverride", &phone);
         self.devtools(
             "Emulation.setTouchEmulationEnabled",
             &json!({ "enabled": true }),
         );
-        self.until("innerWidth === 360");
+        self.until(&format!(
+            "innerWidth === {width} && innerHeight === {height}"
+        ));
     }
 
     /// Runs a script in the pages that are opened from now on, before their own.

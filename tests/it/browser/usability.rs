@@ -148,6 +148,9 @@ fn board_settings_are_kept() {
     browser.release();
     browser.wait_for_piece("e4", "white pawn");
     browser.until("!document.querySelector('.game-view .ghost')");
+    // On a phone the size is half of the width.
+    browser.emulate_phone();
+    browser.until(&format!("{width} > 150 && {width} <= 180"));
     browser.assert_clean(&url.with_key());
 }
 
