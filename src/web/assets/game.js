@@ -219,10 +219,10 @@ export class GameView {
 		return true;
 	}
 
-	/** Shows the side to move, in the place of the result. */
+	/** Shows the side to move, in the place of the result. A move that is sent and not confirmed yet counts. */
 	#showTurn() {
 		const { game } = this;
-		const color = sideToMove(game.fen);
+		const color = this.pending ? opposite(sideToMove(game.fen)) : sideToMove(game.fen);
 		this.turn.hidden = Boolean(game.result);
 		const yours = controlledColor(game) === color;
 		this.turn.classList.toggle("yours", yours);
@@ -405,6 +405,7 @@ export class GameView {
 		this.step = null;
 		this.#setPremove(null);
 		this.pending = { uci, board: afterMove(game.fen, uci) };
+		this.#showTurn();
 		this.#showBoard();
 		this.#send(game, uci, this.pending);
 	}
@@ -414,6 +415,7 @@ export class GameView {
 		if (!done && this.pending === pending) {
 			this.pending = null;
 			this.#setPremove(null);
+			this.#showTurn();
 			this.#showBoard();
 		}
 	}

@@ -4,12 +4,13 @@ use std::os::unix::fs::PermissionsExt;
 use std::panic::AssertUnwindSafe;
 
 use knightwatch::sim::NewUser;
+use serde_json::json;
 
 use super::driver::Browser;
 use super::open_as_player;
 use super::playing::{NO_BISHOPS, click, new_game};
 use super::watching::fixed_port_config;
-use crate::common::{Daemon, Site, failure_directory};
+use crate::common::{BOT, Daemon, Site, failure_directory};
 use crate::etiquette::act;
 use crate::page::Url;
 
@@ -163,12 +164,20 @@ fn move_without_answer_is_taken_back() {
              return new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)));
          };
          const limit = AbortSignal.timeout;
-         AbortSignal.timeout = (ms) => limit.call(AbortSignal, ms / 100);",
+         AbortSignal.timeout = (ms) => limit.call(AbortSignal, ms / 100);
+         const turn = document.querySelector('.panel .turn');
+         window.turns = [turn.textContent];
+         new MutationObserver(() => turns.push(turn.textContent)).observe(turn, { childList: true });",
     );
     click(&browser, "e2", "e4");
     browser.wait_for_text("#toasts", "has not answered in time");
     browser.wait_for_piece("e2", "white pawn");
     browser.wait_for_piece("e4", "");
+    // Meanwhile it was not the turn of the user.
+    assert_eq!(
+        browser.run("return turns;"),
+        json!(["Your turn", format!("{BOT} is to move"), "Your turn"])
+    );
 }
 
 #[test]
