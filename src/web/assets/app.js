@@ -120,9 +120,11 @@ function windowTitle() {
 
 function onKeyDown(event) {
 	if (event.ctrlKey || event.altKey || event.metaKey || document.querySelector("dialog[open]")) return;
-	if (event.key === "?" && !isTyping()) openShortcuts();
-	else if (event.key === "n" && !byId("new").hidden && !isTyping()) newGame.open();
-	else if (gamesView.node.hidden || !gamesView.game || !gamesView.gameView.onKey(event.key)) return;
+	// With Caps Lock or Shift, letters are capitals.
+	const key = event.key.length === 1 ? event.key.toLowerCase() : event.key;
+	if (key === "?" && !isTyping()) openShortcuts();
+	else if (key === "n" && !byId("new").hidden && !isTyping()) newGame.open();
+	else if (gamesView.node.hidden || !gamesView.game || !gamesView.gameView.onKey(key)) return;
 	event.preventDefault();
 }
 

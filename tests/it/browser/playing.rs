@@ -346,6 +346,11 @@ fn game_is_played_by_keyboard() {
     browser.press(&["n"]);
     browser.until("document.querySelector('dialog[open]')");
     browser.press(&[ESCAPE]);
+    browser.until("!document.querySelector('dialog[open]')");
+    // So does the capital letter, as with Caps Lock.
+    browser.press(&["N"]);
+    browser.until("document.querySelector('dialog[open]')");
+    browser.press(&[ESCAPE]);
     // `?` and the menu list the keys.
     browser.until("!document.querySelector('dialog[open]')");
     browser.press(&["?"]);
@@ -557,6 +562,8 @@ fn engine_lines_are_shown_to_player_on_request() {
     browser.until(&format!("!({anna_is_above}) && !({first_rank_is_above})"));
     browser.press(&["f"]);
     browser.until(&format!("{anna_is_above} && {first_rank_is_above}"));
+    browser.press(&["F"]);
+    browser.until(&format!("!({anna_is_above}) && !({first_rank_is_above})"));
 
     let (bad, _) = url.request(
         "POST",
