@@ -88,7 +88,12 @@ export async function checkKey() {
 	else dropKey();
 }
 
-export const WATCH_ONLY_TEXT = "This window only watches. To do more, open the page's address with its key: knightwatch page prints it, and the demo at its start.";
+/** The daemon prints an address with the key only for this machine. */
+const isLocal = ["localhost", "127.0.0.1", "[::1]"].includes(location.hostname);
+
+const ADDRESS_TEXT = isLocal ? "open the page's address with its key: knightwatch page prints it, and the demo at its start." : `open ${location.origin}/#key=KEY, with the key to operate in place of KEY.`;
+
+export const WATCH_ONLY_TEXT = `This window only watches. To do more, ${ADDRESS_TEXT}`;
 
 async function readResponse(response) {
 	const text = await response.text();

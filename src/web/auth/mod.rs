@@ -355,7 +355,7 @@ pub(super) async fn require_key(
     next: Next,
 ) -> Response {
     if rights < Rights::Operate {
-        let body = "{\"error\":\"this needs the page's key: open the address that `knightwatch page` prints\"}\n";
+        let body = "{\"error\":\"this needs the page's key: open the page's address with `/#key=KEY`; `knightwatch page` prints it\"}\n";
         let headers = [
             ("content-type", "application/json"),
             (KEY_HEADER, WRONG_KEY),

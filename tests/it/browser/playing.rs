@@ -9,6 +9,7 @@ use super::{Demo, END, ENTER, ESCAPE, LEFT, UP, open_as_player, square, start_wi
 use crate::common::{FAST_MOVES, Site, wait};
 use crate::etiquette::{DEAD, act};
 use crate::operator::run_command;
+use crate::page::{OPERATE, Public, WATCH};
 
 /// Initial position without bishops: in no opening book.
 pub(super) const NO_BISHOPS: &str = "rn1qk1nr/pppppppp/8/8/8/8/PPPPPPPP/RN1QK1NR w KQkq - 0 1";
@@ -473,6 +474,24 @@ fn page_without_key_is_read_only() {
     browser.go(&url.with_key());
     browser.wait_visible("#new");
     browser.until("document.querySelector('#banner').hidden && location.hash === ''");
+}
+
+#[test]
+fn watching_window_from_outside_says_how_to_operate() {
+    let Some(browser) = Browser::open(1200, 800) else {
+        return;
+    };
+    let site = Site::new([]);
+    let public = Public::start(&site, "");
+    // The server counts only 127.0.0.1 as this machine.
+    let host = format!("127.0.0.2:{}", public.port());
+    browser.go(&format!("http://watcher:{WATCH}@{host}/#/bot"));
+    let hint = format!("open http://{host}/#key=KEY,");
+    browser.wait_for_text("[aria-label=Bot]", &hint);
+    browser.go(&format!("http://{host}/#key={OPERATE}"));
+    browser.until("location.hash === ''");
+    browser.run("location.hash = '#/bot';");
+    browser.wait_visible("[data-control=pause]");
 }
 
 #[test]

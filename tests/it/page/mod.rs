@@ -3,6 +3,8 @@
 mod activity;
 mod outside;
 
+pub(crate) use outside::{OPERATE, Public, WATCH};
+
 use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
 use std::net::TcpStream;
 use std::process::{Command, Stdio};
@@ -440,7 +442,9 @@ fn operator_actions_require_key() {
         let key = format!("X-Knightwatch-Key: {key}\r\n");
         url.request("POST", &format!("/control/{action}"), &key, "")
     };
-    assert_eq!(act("pause", "").0, 403);
+    let (status, why) = act("pause", "");
+    assert_eq!(status, 403);
+    assert!(why.contains("`/#key=KEY`"), "{why}");
     assert!(matches!(
         url.request("GET", "/control/pause", "", "").0,
         403 | 405

@@ -8,19 +8,19 @@ use knightwatch::sim::NewUser;
 
 use crate::common::{BOT, Daemon, Site, wait};
 
-const OPERATE: &str = "operating-key-0123456789";
-const WATCH: &str = "watching-key-0123456789";
+pub(crate) const OPERATE: &str = "operating-key-0123456789";
+pub(crate) const WATCH: &str = "watching-key-0123456789";
 const METRICS: &str = "metrics-key-01234567890";
 
 /// A daemon that answers to other machines. All clients of these tests are on this machine, so requests count as from
 /// outside by their `Host`.
-struct Public {
+pub(crate) struct Public {
     bot: Daemon,
     address: String,
 }
 
 impl Public {
-    fn start(site: &Site, web: &str) -> Self {
+    pub(crate) fn start(site: &Site, web: &str) -> Self {
         let home = tempfile::tempdir().unwrap();
         for (name, key) in [("operate", OPERATE), ("watch", WATCH), ("metrics", METRICS)] {
             fs::write(home.path().join(name), format!("{key}\n")).unwrap();
@@ -41,6 +41,10 @@ impl Public {
             Some(rest.split_once('/')?.0.to_owned())
         });
         Self { bot, address }
+    }
+
+    pub(crate) fn port(&self) -> &str {
+        self.address.rsplit_once(':').unwrap().1
     }
 
     /// Sends the bytes and reads until the server closes the connection.
