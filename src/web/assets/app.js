@@ -11,7 +11,7 @@ import { menuEntry, popupMenu } from "./menu.js";
 import { NewGameDialog } from "./new_game.js";
 import { notify, setTurnIcon } from "./notify.js";
 import { status } from "./status.js";
-import { controlledColor, onChange, onDisconnect, onEvent, runningGames, store, userColor } from "./store.js";
+import { controlledColor, onChange, onDisconnect, onEvent, runningGames, store } from "./store.js";
 import { sideToMove } from "./chess.js";
 import { listen } from "./events.js";
 import { themeToggle } from "./theme.js";
@@ -114,7 +114,7 @@ function windowTitle() {
 	// A disconnected page does not know the current state.
 	if (!store.connected) return `${status().short} – Knightwatch`;
 	const running = runningGames();
-	if (running.some((game) => userColor(game) === sideToMove(game.fen))) return "Your move – Knightwatch";
+	if (running.some((game) => controlledColor(game) === sideToMove(game.fen))) return "Your move – Knightwatch";
 	return running.length ? `${running.length} running – Knightwatch` : "Knightwatch";
 }
 
@@ -169,4 +169,4 @@ setInterval(() => {
 loadPieces();
 route();
 // The stream of a hidden window stays open during games of the user, for the title and notifications.
-listen("/events", onEvent, onDisconnect, () => hasKey() && runningGames().some(userColor));
+listen("/events", onEvent, onDisconnect, () => runningGames().some(controlledColor));

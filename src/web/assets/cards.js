@@ -4,7 +4,7 @@ import { el, setAttribute, setText, syncList } from "./dom.js";
 import { Board } from "./board.js";
 import { showClock, timeLeft } from "./clocks.js";
 import { boardFromFen, goalSquares, kingSquare, moveSquares, opposite, sideToMove } from "./chess.js";
-import { controlledColor, ourAccount, store, userColor } from "./store.js";
+import { controlledColor, hidesEngine, ourAccount, store, userColor } from "./store.js";
 import { describeGame, describeResult, OUTCOME_LABELS, outcomeFor, whiteScore } from "./format.js";
 
 /** Maximum number of finished games in the list. */
@@ -152,8 +152,7 @@ class Card {
 		});
 		const value = whiteScore(game.thinking ?? game.moves.findLast((move) => move.thought)?.thought, game.ours);
 		showEvaluation(this.bar, value, below);
-		// The evaluation is hidden from a player of the game.
-		this.bar.hidden = userColor(game) !== null;
+		this.bar.hidden = hidesEngine(game);
 		this.score.hidden = this.bar.hidden && !game.result;
 		setText(this.score, game.result ? describeResult(game.result) : value ? `White ${value.text}` : "");
 		setAttribute(this.node, "title", describeGame(game));

@@ -13,7 +13,7 @@ import { BoardInput } from "./input.js";
 import { menuEntry, popupMenu } from "./menu.js";
 import { MoveList } from "./moves.js";
 import { PlayerPanel } from "./player.js";
-import { controlledColor, store, userColor } from "./store.js";
+import { controlledColor, hidesEngine, isPlaying, store, userColor } from "./store.js";
 import { EnginePanel } from "./thinking.js";
 import { describeGame, outcomeFor, resultSentence, scoreText, whiteScore, winnerColor } from "./format.js";
 
@@ -162,8 +162,8 @@ export class GameView {
 			this.result.className = `result ${outcomeFor(game, controlledColor(game) ?? game.ours)}`;
 		}
 		this.#showTurn();
-		const hidden = this.#hidesEngine();
-		this.showEngineLabel.hidden = !this.#isPlaying();
+		const hidden = hidesEngine(game);
+		this.showEngineLabel.hidden = !isPlaying(game);
 		this.showEngine.checked = store.snapshot.play?.show_engine;
 		this.node.classList.toggle("engine-hidden", hidden);
 		this.node.classList.toggle("mine", hasKey() && userColor(game) !== null);
@@ -277,12 +277,6 @@ export class GameView {
 
 	#bottom = () => (this.flippedGames.has(this.game.id) ? opposite(bottomColor(this.game)) : bottomColor(this.game));
 
-	/** Whether search information is hidden: during games of the user, unless they have enabled it. */
-	#hidesEngine = () => this.#isPlaying() && !store.snapshot.play.show_engine;
-
-	/** Whether the user plays this game, and it is running. */
-	#isPlaying = () => hasKey() && userColor(this.game) !== null && !this.game.result;
-
 	async #toggleEngine() {
 		const { checked } = this.showEngine;
 		if ((await attempt(() => controlCall(`show-engine?shown=${checked}`))) === null) this.showEngine.checked = !checked;
@@ -309,7 +303,7 @@ export class GameView {
 	}
 
 	#arrows() {
-		if (this.#hidesEngine() || this.step || this.pending) return [];
+		if (hidesEngine(this.game) || this.step || this.pending) return [];
 		const arrow = (uci, kind) => ({ from: parseUci(uci).from, to: parseUci(uci).to, kind });
 		const [report, ply, live] = this.#report();
 		const line = report?.pv ?? [];

@@ -75,7 +75,7 @@ export class GamesView {
 
 	onEvent(kind, id) {
 		if (kind === "thinking" || kind === "moved") this.cards.refresh(id);
-		else if (kind === "game" || kind === "snapshot") this.cards.show(this.game?.id);
+		else if (["game", "snapshot", "play"].includes(kind)) this.cards.show(this.game?.id);
 		this.update();
 		const game = store.games.get(this.game?.id);
 		if (game && (id === game.id || kind === "snapshot" || kind === "play")) this.gameView.onEvent(kind, game);

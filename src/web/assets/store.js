@@ -33,6 +33,12 @@ export function userColor(game) {
 /** The color that this window plays in a game; null without the key. */
 export const controlledColor = (game) => (hasKey() ? userColor(game) : null);
 
+/** Whether this window plays a game that is running. */
+export const isPlaying = (game) => controlledColor(game) !== null && !game.result;
+
+/** Whether the evaluation of a game is hidden: while this window plays it, unless the user has enabled it. */
+export const hidesEngine = (game) => isPlaying(game) && !store.snapshot.play.show_engine;
+
 /** The account that plays a game, if there are several; else null. */
 export const ourAccount = (game) => (store.snapshot?.accounts ? game[game.ours].name : null);
 

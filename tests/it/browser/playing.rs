@@ -458,13 +458,26 @@ fn page_without_key_is_read_only() {
         return;
     };
     let site = Site::new([NewUser::in_browser("Anna")]);
-    let (_bot, url) = start_with_player(&site, "");
+    let (_bot, url) = start_with_player(&site, "[[rule]]\nplay = { max_depth = 6 }\n");
     browser.go(&url.without_key());
     browser.wait_for_text("#banner", "This window only watches");
     assert_eq!(
         browser.run("return document.getElementById('new').hidden;"),
         true
     );
+    // In a game of Anna the title of this window names no turn, and its card shows the evaluation.
+    let anna = site.player("Anna");
+    let id = anna.start(&[
+        ("clock.limit", "600"),
+        ("clock.increment", "0"),
+        ("color", "white"),
+    ]);
+    browser.until("document.title.startsWith('1 running')");
+    act(&anna, &id, "move/e2e4");
+    site.plies(&id, 2);
+    browser.wait_visible(".card .bar:not(.unknown)");
+    browser.wait_for_text(".card > .quiet", "White ");
+    browser.wait_visible(".card > .quiet");
     // Each view says so once.
     browser.run("location.hash = '#/bot';");
     browser.wait_for_text("[aria-label=Bot]", "Knightwatch");
@@ -474,6 +487,17 @@ fn page_without_key_is_read_only() {
     browser.go(&url.with_key());
     browser.wait_visible("#new");
     browser.until("document.querySelector('#banner').hidden && location.hash === ''");
+    // Then the cards hide the evaluation as the board does.
+    browser.until("document.title.startsWith('Your move')");
+    let hidden = "document.querySelector('.card .bar').hidden";
+    browser.until(hidden);
+    browser.click(".game-view .switch input");
+    browser.until(&format!("!{hidden}"));
+    browser.click(".game-view .switch input");
+    browser.until(hidden);
+    act(&anna, &id, "resign");
+    browser.until(&format!("!{hidden}"));
+    browser.wait_for_text(".card > .quiet", "0-1");
 }
 
 #[test]
