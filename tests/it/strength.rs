@@ -197,5 +197,5 @@ fn calibration_continues_from_its_state() {
     assert_eq!(table(), first);
     let (code, _, error) = calibrate(6);
     assert_eq!(code, Some(1), "{error}");
-    assert!(error.contains("is of a run with --seed 5"), "{error}");
+    assert!(error.contains("seed was 5 and is 6 now"), "{error}");
 }

@@ -368,7 +368,7 @@ pub struct CalibrateOptions {
 }
 
 /// A level of the other engine with a known rating.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Anchor {
     pub elo: u16,
     /// Nodes per move.

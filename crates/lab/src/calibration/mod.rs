@@ -63,7 +63,10 @@ pub fn run(options: &CalibrateOptions) -> anyhow::Result<()> {
     let mut levels = options.levels.clone();
     levels.sort_unstable();
     levels.dedup();
-    let pairings = pairings(&levels, &options.anchors, options.near);
+    let mut anchors = options.anchors.clone();
+    anchors.sort_unstable();
+    anchors.dedup();
+    let pairings = pairings(&levels, &anchors, options.near);
     let has_anchor = |level: usize| {
         let mut own = pairings.iter().filter(|pairing| pairing.level == level);
         own.any(|pairing| matches!(pairing.opponent, PairingOpponent::Anchor(_)))
@@ -74,8 +77,7 @@ pub fn run(options: &CalibrateOptions) -> anyhow::Result<()> {
         options.near
     );
     let openings = options.setup.openings(Variant::Standard, 0)?;
-    let path = options.state.as_deref();
-    let mut state = State::load_or_new(path, options.setup.seed)?;
+    let mut state = State::load_or_new(options)?;
     let mut stats = vec![MatchStats::default(); pairings.len()];
     let mut jobs = Vec::new();
     for pair in 0..options.games.div_ceil(2) {
@@ -113,7 +115,7 @@ pub fn run(options: &CalibrateOptions) -> anyhow::Result<()> {
                 let games: u64 = stats.iter().map(MatchStats::count).sum();
                 format!("{games} of {planned} games")
             });
-            state.add(path, pairings[at].key(&levels, pair), points)
+            state.add(pairings[at].key(&levels, pair), points)
         },
     );
     progress.clear();
@@ -192,7 +194,7 @@ impl<'a> Engines<'a> {
                         };
                         anyhow::Ok(result.mv.map(|mv| (mv, result.score)))
                     };
-                    pair::play_game(search, game, first, &pair::LONG_GAMES)?
+                    pair::play_game(search, game, first, &pair::CALIBRATION)?
                 }
                 PairingOpponent::Anchor(anchor) => {
                     let engine = match &mut self.engine {
@@ -217,7 +219,7 @@ impl<'a> Engines<'a> {
                         let result = self.player.search(game, &player_limits);
                         Ok(result.mv.map(|mv| (mv, result.score)))
                     };
-                    pair::play_game(search, game, first, &pair::LONG_GAMES)?
+                    pair::play_game(search, game, first, &pair::CALIBRATION)?
                 }
             };
             *points = outcome.points(first);

@@ -45,9 +45,9 @@ pub(crate) const ANY_ENGINES: Adjudication = Adjudication {
     win: Some((1_500, 6)),
     draw: None,
 };
-/// The same with draws, for games in which a move takes seconds. Far more plies than between own versions, since a weaker
+/// The same with draws, since a move of a high level takes seconds. Twice the plies of games between own versions: a weak
 /// player may still lose a drawn game.
-pub(crate) const LONG_GAMES: Adjudication = Adjudication {
+pub(crate) const CALIBRATION: Adjudication = Adjudication {
     win: ANY_ENGINES.win,
     draw: Some((10, 20)),
 };
