@@ -26,10 +26,13 @@ pub(super) fn set_names(
         );
         return;
     }
-    let remark = format!(
-        "no challenge is accepted, as none of them is played: {}",
-        unknown.join(", ")
-    );
+    let remark = match unknown.is_empty() {
+        true => format!("no challenge is accepted, as no {key} are"),
+        false => format!(
+            "no challenge is accepted, as none of them is played: {}",
+            unknown.join(", ")
+        ),
+    };
     match draft.is_set("challenge", "accept") {
         true => draft.drop_key(&remark, from),
         false => draft.add(

@@ -14,6 +14,8 @@ use super::values::{
 };
 use super::yaml::Value;
 use super::{Peer, Place};
+use crate::config::ClockSpec;
+use crate::lichess::model::{Speed, Username};
 
 /// Keys that have no counterpart, by their beginning, with the reason.
 const DROPPED: &[(&str, &str)] = &[
@@ -55,15 +57,7 @@ pub(super) fn convert(draft: &mut Draft, place: &Place) {
         "challenge.concurrency" => games.concurrency: up_to::<1_000>;
     });
     super::takebacks(draft, "challenge.max_takebacks");
-    if let Some((value, from)) = draft.take("whitelist") {
-        let mut matching = table([("name", list(value.texts()))]);
-        let variants = draft.value("challenge.variants");
-        let variants = variants.map(|value| known_names(value, &VARIANTS).0);
-        if let Some(variants) = variants.filter(|variants| !variants.is_empty()) {
-            matching.insert("variant".to_owned(), list(variants));
-        }
-        draft.rule(matching, ("accept", true.into()), vec![from], "a rule");
-    }
+    whitelist(draft);
     draft.map_all(mappings! {
         "blacklist" => challenge.block: texts;
         "online_blacklists" => challenge.block_lists: urls;
@@ -78,6 +72,56 @@ pub(super) fn convert(draft: &mut Draft, place: &Place) {
     matchmaking(draft);
     for (prefix, reason) in DROPPED {
         draft.drop_all(prefix, reason);
+    }
+}
+
+/// Rules that accept the users of the whitelist before any other limit but those of variants and of correspondence games.
+fn whitelist(draft: &mut Draft) {
+    let Some((value, from)) = draft.take("whitelist") else {
+        return;
+    };
+    let (names, others): (Vec<_>, Vec<_>) = value
+        .texts()
+        .into_iter()
+        .partition(|name| Username::is_valid(name));
+    let others: Vec<String> = others.iter().map(|other| quoted(other)).collect();
+    let mut remark = match others.is_empty() {
+        true => "a rule".to_owned(),
+        false => format!("a rule; not user names are {}", others.join(", ")),
+    };
+    if names.is_empty() {
+        return draft.drop_key("it names nobody", from);
+    }
+    let variants_of = |kind: &str| {
+        let named = draft.value_or_blank(&format!("challenge.{kind}.variants"));
+        let variants = named.or_else(|| draft.value_or_blank("challenge.variants"));
+        variants.map(|variants| known_names(variants, &VARIANTS).0)
+    };
+    let variants = KINDS.map(|(kind, _)| variants_of(kind));
+    let is_same = variants[0] == variants[1];
+    let mut from = vec![from];
+    for ((_, is_bot), variants) in KINDS.into_iter().zip(variants) {
+        let clocks = SPEEDS.into_iter();
+        let clocks = clocks.filter(|speed| *speed != Speed::Correspondence.key());
+        let mut matching = table([("name", list(&names)), ("speed", list(clocks))]);
+        if !is_same {
+            matching.insert("bot".to_owned(), is_bot.into());
+        }
+        if let Some(variants) = variants {
+            if variants.is_empty() {
+                continue;
+            }
+            matching.insert("variant".to_owned(), list(variants));
+        }
+        let accept = ("accept", true.into());
+        draft.rule(matching, accept, std::mem::take(&mut from), &remark);
+        remark = "the same users as bots".to_owned();
+        if is_same {
+            break;
+        }
+    }
+    if let Some(from) = from.pop() {
+        draft.drop_key("no variant is played", from);
     }
 }
 
@@ -266,8 +310,8 @@ fn limits_of(draft: &mut Draft, prefix: &str, kind: &Table) {
             None => draft.drop_key("it is not a number of minutes", from),
         }
     }
-    if let Some((value, from)) = draft.take(&format!("{prefix}variants")) {
-        let (found, unknown) = known_names(&value, &VARIANTS);
+    if let Some((value, from)) = draft.take_or_blank(&format!("{prefix}variants")) {
+        let (found, unknown) = known_names(&value.unwrap_or(Value::Empty), &VARIANTS);
         let keys = ("variants", "variant");
         allow(draft, kind, keys, (&found, &VARIANTS), &unknown, from);
     }
@@ -275,12 +319,13 @@ fn limits_of(draft: &mut Draft, prefix: &str, kind: &Table) {
 
 /// Reads `time_controls` below `prefix`: speeds and exact ones.
 fn time_controls(draft: &mut Draft, prefix: &str, kind: &Table) {
-    let Some((value, from)) = draft.take(&format!("{prefix}time_controls")) else {
+    let Some((value, from)) = draft.take_or_blank(&format!("{prefix}time_controls")) else {
         return;
     };
-    let (found, others) = known_names(&value, &SPEEDS);
-    let (clocks, unknown): (Vec<_>, Vec<_>) =
-        others.into_iter().partition(|text| text.contains('+'));
+    let (found, others) = known_names(&value.unwrap_or(Value::Empty), &SPEEDS);
+    let (clocks, unknown): (Vec<_>, Vec<_>) = others
+        .into_iter()
+        .partition(|text| ClockSpec::try_from(text.clone()).is_ok());
     let section = draft.challenge();
     let games = games_within(&section).filter(|games| {
         let bot = games.get("bot");
@@ -359,10 +404,13 @@ fn modes(draft: &mut Draft) {
         return;
     }
     let has = |mode: &str| wanted.iter().flatten().any(|modes| modes.contains(&mode));
-    let remark = match (wanted[0] == wanted[1], places.is_empty()) {
-        (false, _) => "what differs is declined by rules",
-        (true, true) => "no modes are listed",
-        (true, false) => "",
+    let are_listed = |modes: &Option<Vec<_>>| modes.as_ref().is_some_and(|modes| !modes.is_empty());
+    let remark = if places.is_empty() {
+        "no modes are listed"
+    } else if wanted[0] != wanted[1] && wanted.iter().all(are_listed) {
+        "what differs is declined by rules"
+    } else {
+        ""
     };
     let both = ["rated", "casual"].map(|mode| (mode, has(mode).into()));
     draft.add("challenge", both.into(), places, remark);

@@ -124,8 +124,14 @@ impl Draft {
 
     /// The value of a key, which stays unread.
     pub(super) fn value(&self, path: &str) -> Option<&Value> {
+        self.value_or_blank(path)
+            .filter(|value| **value != Value::Empty)
+    }
+
+    /// The value of a key, also an empty one, which stays unread.
+    pub(super) fn value_or_blank(&self, path: &str) -> Option<&Value> {
         let (leaf, _) = self.leaves.iter().find(|(leaf, _)| leaf.path == path)?;
-        Some(&leaf.value).filter(|value| **value != Value::Empty)
+        Some(&leaf.value)
     }
 
     /// The paths of unread keys that begin with `prefix`.

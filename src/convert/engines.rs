@@ -221,6 +221,9 @@ fn options(
     options
 }
 
+/// Upper limit of the name of an engine, in characters.
+const MAX_NAME_CHARS: usize = 40;
+
 /// The order in which BotLi looks for the engine of a game: by its time control, its speed, its variant, any variant, and
 /// without any of them; names with more conditions first.
 pub(super) fn order(name: &str) -> (usize, Reverse<usize>) {
@@ -273,12 +276,10 @@ fn selected_games(name: &str) -> Option<(Table, Vec<&'static str>)> {
 
 /// A valid name for an engine, unique for the games that it plays.
 fn engine_name(file: &str, games: Option<&str>) -> String {
-    let name = [Some(file), games]
-        .into_iter()
-        .flatten()
-        .collect::<Vec<_>>();
-    let name = name.join("-");
+    let games = games.map(|games| format!("-{games}")).unwrap_or_default();
+    let rest = MAX_NAME_CHARS.saturating_sub(games.chars().count());
+    let name = file.chars().take(rest).chain(games.chars());
     let valid = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
-    let name = name.chars().map(|c| if valid(c) { c } else { '-' });
-    name.take(40).collect()
+    let name = name.map(|c| if valid(c) { c } else { '-' });
+    name.take(MAX_NAME_CHARS).collect()
 }

@@ -200,8 +200,8 @@ fn challenges(draft: &mut Draft) {
         ("challenge.variants", "variants", &VARIANTS[..]),
         ("challenge.time_controls", "speeds", &SPEEDS[..]),
     ] {
-        if let Some((value, from)) = draft.take(path) {
-            let (found, unknown) = known_names(&value, known);
+        if let Some((value, from)) = draft.take_or_blank(path) {
+            let (found, unknown) = known_names(&value.unwrap_or(Value::Empty), known);
             set_names(draft, key, &found, &unknown, from);
         }
     }
@@ -274,7 +274,7 @@ fn allow_list(draft: &mut Draft) {
         false => format!("not user names are {}", others.join(", ")),
     };
     let mut from = vec![from];
-    let mut remark = "a rule for what [challenge] accepts".to_owned();
+    let mut remark = "a rule within the limits of [challenge]".to_owned();
     if names.is_empty() {
         draft.drop_key(&others, from.remove(0));
     } else {

@@ -359,6 +359,75 @@ fn converted_exact_time_control_keeps_the_limits() {
 }
 
 #[test]
+fn converted_whitelist_keeps_variants_and_needs_a_clock() {
+    let explained = Explained::new(
+        "challenge:\n  human:\n    variants: [standard]\n    modes: [rated]\n  bot:\n    variants: [standard, chess960]\n    \
+         modes: [rated]\nwhitelist: [Anna, \"not a name\"]\n",
+    );
+    explained.assert_answers(&[
+        ("Anna --clock 3+2", "Accepted"),
+        ("Anna --clock 3+2 --variant chess960", "Declined"),
+        (
+            "Anna --clock 3+2 --variant chess960 --title bot",
+            "Accepted",
+        ),
+        ("Anna --clock 2d", "Declined"),
+        ("Bert --clock 3+2", "Declined"),
+    ]);
+    let explained = Explained::new("challenge:\n  variants: [bughouse]\nwhitelist: [Anna]\n");
+    explained.assert_answers(&[("Anna --clock 3+2", "Declined")]);
+}
+
+#[test]
+fn converted_lists_without_entries_accept_nothing() {
+    for list in ["variants", "time_controls"] {
+        for empty in ["", " []"] {
+            let kinds = format!("challenge:\n  human:\n    {list}:{empty}\n    modes: [rated]\n");
+            let explained = Explained::new(&format!("{kinds}  bot:\n    modes: [rated]\n"));
+            explained.assert_answers(&[
+                ("Anna --clock 3+2 --rated", "Declined"),
+                ("Anna --clock 3+2 --rated --title bot", "Accepted"),
+            ]);
+            let (settings, written) = converted(&format!("challenge:\n  {list}:{empty}\n"));
+            assert!(!settings.challenge.accept, "{written}");
+        }
+    }
+}
+
+#[test]
+fn converted_time_controls_without_a_clock_are_named() {
+    let (settings, written) = converted(
+        "challenge:\n  human_modes: [casual]\n  bot_modes: [casual]\n  time_controls: [\"15+10\", \"1/2+0\"]\n",
+    );
+    assert_eq!(settings.rule.len(), 1, "{written}");
+    assert_eq!(settings.rule[0].matching.clock.len(), 1, "{written}");
+    assert!(written.contains("not played are 1/2+0"), "{written}");
+}
+
+#[test]
+fn converted_engines_with_long_names_stay_apart() {
+    let engine = |games| {
+        format!("  {games}:\n    name: stockfish-ubuntu-x86-64-sse41-popcnt\n    ponder: false\n")
+    };
+    let (settings, written) = converted(&format!(
+        "engines:\n{}{}",
+        engine("blitz_white"),
+        engine("blitz_black")
+    ));
+    let names: Vec<&str> = settings
+        .engine
+        .external
+        .iter()
+        .map(|engine| engine.name.as_str())
+        .collect();
+    assert_eq!(names.len(), 2, "{written}");
+    assert!(
+        names[0].ends_with("-blitz_white") && names[1].ends_with("-blitz_black"),
+        "{names:?}"
+    );
+}
+
+#[test]
 fn convert_without_any_known_speed_accepts_nothing() {
     for challenge in [
         "time_controls: [ultraBullet]",
