@@ -324,12 +324,13 @@ fn resolve_socket(mut arguments: SocketArgs) -> anyhow::Result<SocketArgs> {
                     let hint = "hint: --socket names the control socket of a running bot";
                     return Err(anyhow::Error::from(error).context(hint));
                 }
-                None => "is not used; trying the default control sockets, if --socket names none",
-                Some(_) => "has mistakes; its daemon.socket is used",
+                None => {
+                    "the configuration is not used; trying the default control sockets".to_owned()
+                }
+                Some(path) => format!("the control socket {} is used", path.display()),
             };
             logging::print(Level::WARN, &error.to_string());
-            let warning = format!("warning: the configuration {consequence}");
-            logging::print(Level::WARN, &warning);
+            logging::print(Level::WARN, &format!("warning: {consequence}"));
         }
         arguments.socket = socket;
     }

@@ -227,11 +227,14 @@ impl Settings {
     }
 
     /// The control socket, and why the configuration cannot be used, if so. A mistake elsewhere does not change the socket,
-    /// so that a running bot can be reached while its configuration is edited.
+    /// so that a running bot can be reached while its configuration is edited; a file that cannot be read has none.
     pub fn control_socket(sources: &Sources) -> (Option<PathBuf>, Option<Error>) {
-        let (layered, problems) = Layered::read_with_problems(sources);
-        let error = Error::unless_empty(problems);
-        (layered.settings.daemon.socket, error)
+        let file = sources.find_file();
+        let text = file.as_deref().map(read_file).transpose();
+        let is_read = text.is_ok();
+        let (layered, problems) = Layered::of(sources, file, text);
+        let socket = layered.settings.daemon.socket.filter(|_| is_read);
+        (socket, Error::unless_empty(problems))
     }
 
     /// Loads the layers with `text` instead of the content of the file.
@@ -254,17 +257,13 @@ struct Layered {
 
 impl Layered {
     fn read(sources: &Sources) -> Result<Self, Error> {
-        let (layered, problems) = Self::read_with_problems(sources);
+        let file = sources.find_file();
+        let text = file.as_deref().map(read_file).transpose();
+        let (layered, problems) = Self::of(sources, file, text);
         Error::unless_empty(problems).map_or(Ok(layered), Err)
     }
 
     /// The layers without the values that have problems, and these.
-    fn read_with_problems(sources: &Sources) -> (Self, Vec<Problem>) {
-        let file = sources.find_file();
-        let text = file.as_deref().map(read_file).transpose();
-        Self::of(sources, file, text)
-    }
-
     fn of(
         sources: &Sources,
         file: Option<PathBuf>,

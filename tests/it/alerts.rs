@@ -212,7 +212,8 @@ fn failed_start_is_reported() {
     assert_eq!(body["event"], "stopped", "{body}");
     let text = body["text"].as_str().unwrap();
     assert!(
-        text.starts_with("the bot could not start: book ") && text.contains("missing.bin"),
+        text.starts_with("the bot could not start: cannot read the book ")
+            && text.contains("missing.bin"),
         "{text}"
     );
     assert_eq!(bot.ended().code(), Some(78), "{}", bot.log());

@@ -11,7 +11,7 @@ use std::time::Duration;
 use knightwatch::sim::{ChallengePlan, NewUser, PlayerKind, PlayerOptions, TimeControl};
 use serde_json::{Value, json};
 
-use crate::cli::{knightwatch, output};
+use crate::cli::knightwatch;
 use crate::common::{BOT, Daemon, FAST_MOVES, SLOW, Site, wait};
 use crate::etiquette::{act, start_game};
 use crate::operator::run_command;
@@ -349,28 +349,6 @@ fn commands_without_usable_configuration_say_so() {
         printed.contains("hash_mibb") && printed.ends_with("control socket of a running bot\n"),
         "{printed}"
     );
-}
-
-#[test]
-fn bot_is_reached_while_its_configuration_is_edited() {
-    let site = Site::new([]);
-    let bot = Daemon::start(&site, "");
-    bot.ready();
-    let home = tempfile::tempdir().unwrap();
-    let config = home.path().join("edited.toml");
-    let text = format!(
-        "daemon.socket = \"{}\"\nhash_mibb = 16\n",
-        bot.socket().display()
-    );
-    std::fs::write(&config, text).unwrap();
-    let output = output(&["pause", "--config", config.to_str().unwrap()]);
-    assert!(output.status.success(), "{output:?}");
-    let printed = String::from_utf8(output.stderr).unwrap();
-    assert!(
-        printed.contains("hash_mibb") && printed.contains("its daemon.socket is used"),
-        "{printed}"
-    );
-    assert_eq!(parsed(&bot.socket())["paused"], true);
 }
 
 #[test]

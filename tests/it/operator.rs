@@ -616,11 +616,21 @@ fn operator_command_finds_bot_by_config() {
         .arg("status")
         .env("KNIGHTWATCH__DAEMON__SOCKET", bot.socket()));
     assert_eq!(code, Some(0), "{printed}");
-    // The changes must be valid.
+    // A mistake elsewhere is reported, and the bot is reached.
     bot.configure(|text| text + "[challenge]\nfriendly = true\n");
     let (code, printed) = run(program().args(["status", "--config"]).arg(&config));
+    assert_eq!(code, Some(0), "{printed}");
+    let used = format!("the control socket {} is used", bot.socket().display());
+    assert!(
+        printed.contains("friendly") && printed.contains(&used),
+        "{printed}"
+    );
+    // A file that cannot be read may be mistyped, so that the bot of the variable is not meant.
+    let (code, printed) = run(program()
+        .args(["pause", "--config", "/nowhere/config.toml"])
+        .env("KNIGHTWATCH__DAEMON__SOCKET", bot.socket()));
     assert_eq!(code, Some(78), "{printed}");
-    assert!(printed.contains("friendly"), "{printed}");
+    assert!(printed.contains("/nowhere/config.toml"), "{printed}");
 }
 
 #[test]
