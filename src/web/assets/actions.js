@@ -3,7 +3,7 @@
 import { button, confirmButton, el, setAttribute, setText } from "./dom.js";
 import { attempt, boardCall, controlCall, hasKey, post, showToast } from "./api.js";
 import { boardFromFen, opposite, parseTypedMove, sideToMove } from "./chess.js";
-import { offersControl, store, userColor } from "./store.js";
+import { controlledColor, offersControl, store, userColor } from "./store.js";
 
 /** Challenges the bot. Returns the id of the challenge, which is the id of the game. */
 export async function challengeBot(form, bot = store.snapshot.account) {
@@ -73,7 +73,7 @@ export class GameActions {
 		if (this.game?.id !== game.id || this.plies !== game.moves.length) setText(this.problem, "");
 		this.game = game;
 		this.plies = game.moves.length;
-		const color = hasKey() ? userColor(game) : null;
+		const color = controlledColor(game);
 		const playing = color !== null && !game.result;
 		const offered = game.draw_offer === opposite(color ?? "white") && playing;
 		const begun = game.moves.length >= 2;

@@ -1,8 +1,8 @@
 // Chat of a game.
 
 import { button, el, setAttribute, syncList } from "./dom.js";
-import { attempt, hasKey, post } from "./api.js";
-import { controlledColor, userColor } from "./store.js";
+import { attempt, post } from "./api.js";
+import { controlledColor } from "./store.js";
 
 export class ChatPanel {
 	/** `goTo(ply)` is called when a line is clicked, with the number of moves on the board at that time. */
@@ -16,7 +16,7 @@ export class ChatPanel {
 
 	show(game) {
 		this.game = game;
-		this.form.hidden = !(userColor(game) && hasKey());
+		this.form.hidden = !controlledColor(game);
 		this.node.hidden = this.form.hidden && !game.chat.length;
 		const drawn = `${game.id} ${game.chat.length} ${game.chat.at(-1)?.at}`;
 		if (this.drawn === drawn) return;

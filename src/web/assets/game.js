@@ -1,7 +1,7 @@
 // View of a game: board, players, moves, graph, engine, chat.
 
 import { button, el, icon, isTyping, setAttribute, setText } from "./dom.js";
-import { attempt, boardCall, controlCall, get, hasKey, showToast } from "./api.js";
+import { attempt, boardCall, controlCall, get, showToast } from "./api.js";
 import { GameActions } from "./actions.js";
 import { Board } from "./board.js";
 import { Autoplay } from "./autoplay.js";
@@ -124,7 +124,7 @@ export class GameView {
 		const last = game.moves.at(-1);
 		if (kind === "moved") {
 			// Moves are announced to players only.
-			if (userColor(game)) this.announce(`${this.#playerName(last.by)}: ${sanAsWords(last.san, game.variant, game.fen)}`, true);
+			if (controlledColor(game)) this.announce(`${this.#playerName(last.by)}: ${sanAsWords(last.san, game.variant, game.fen)}`, true);
 			if (this.ply === null) this.step = null;
 		} else if (kind === "snapshot") {
 			if (this.plies < before || game.result) this.#setPremove(null);
@@ -166,7 +166,7 @@ export class GameView {
 		this.showEngineLabel.hidden = !isPlaying(game);
 		this.showEngine.checked = store.snapshot.play?.show_engine;
 		this.node.classList.toggle("engine-hidden", hidden);
-		this.node.classList.toggle("mine", hasKey() && userColor(game) !== null);
+		this.node.classList.toggle("mine", controlledColor(game) !== null);
 		graph.hidden = hidden;
 		this.moves.show(game, this.#shownPly(), hidden);
 		this.graph.show(game, this.#shownPly());
@@ -374,7 +374,7 @@ export class GameView {
 	/** The pieces that the user can move or premove; null if none. */
 	#movablePieces() {
 		const { game } = this;
-		const color = game && hasKey() ? userColor(game) : null;
+		const color = game ? controlledColor(game) : null;
 		if (!color || game.result || this.ply !== null || this.step) return null;
 		const { board } = this.board;
 		if (sideToMove(game.fen) === color && !this.pending) return { color, targets: legalTargets(board, game.legal) };
