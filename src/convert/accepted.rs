@@ -33,8 +33,13 @@ pub(super) fn set_names(
             unknown.join(", ")
         ),
     };
+    accept_nothing(draft, &remark, from);
+}
+
+/// Declines all challenges.
+pub(super) fn accept_nothing(draft: &mut Draft, remark: &str, from: String) {
     match draft.is_set("challenge", "accept") {
-        true => draft.drop_key(&remark, from),
+        true => draft.drop_key(remark, from),
         false => draft.add(
             "challenge",
             vec![("accept", false.into())],

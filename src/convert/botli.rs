@@ -9,13 +9,13 @@ use super::books::PeerBooks;
 use super::draft::{Draft, mappings, quoted};
 use super::values::{
     DRAW_SCORE, EMBEDDED_ENGINE, NO_ONLINE_MOVES, NO_TABLES, SPEEDS, UNKNOWN_GAMES, VARIANTS,
-    boolean, chat, draw_switch, known_names, limit_all_games, list, selection, table, texts,
-    uci_options, up_to, urls, whole,
+    boolean, chat, draw_switch, known_names, limit_all_games, list, selection, table, uci_options,
+    up_to, urls, user_names, users, whole,
 };
 use super::yaml::Value;
 use super::{Peer, Place};
 use crate::config::ClockSpec;
-use crate::lichess::model::{Speed, Username};
+use crate::lichess::model::Speed;
 
 /// Keys that have no counterpart, by their beginning, with the reason.
 const DROPPED: &[(&str, &str)] = &[
@@ -59,7 +59,7 @@ pub(super) fn convert(draft: &mut Draft, place: &Place) {
     super::takebacks(draft, "challenge.max_takebacks");
     whitelist(draft);
     draft.map_all(mappings! {
-        "blacklist" => challenge.block: texts;
+        "blacklist" => challenge.block: users;
         "online_blacklists" => challenge.block_lists: urls;
     });
     challenges(draft);
@@ -75,19 +75,22 @@ pub(super) fn convert(draft: &mut Draft, place: &Place) {
     }
 }
 
-/// Rules that accept the users of the whitelist before any other limit but those of variants and of correspondence games.
+/// The speeds that BotLi plays: it declines correspondence games.
+fn clock_speeds() -> Vec<&'static str> {
+    let is_clock = |speed: &&str| *speed != Speed::Correspondence.key();
+    SPEEDS.into_iter().filter(is_clock).collect()
+}
+
+/// Rules that accept the users of the whitelist before any other limit but those of variants, of correspondence games and
+/// of block lists.
 fn whitelist(draft: &mut Draft) {
     let Some((value, from)) = draft.take("whitelist") else {
         return;
     };
-    let (names, others): (Vec<_>, Vec<_>) = value
-        .texts()
-        .into_iter()
-        .partition(|name| Username::is_valid(name));
-    let others: Vec<String> = others.iter().map(|other| quoted(other)).collect();
+    let (names, others) = user_names(&value);
     let mut remark = match others.is_empty() {
         true => "a rule".to_owned(),
-        false => format!("a rule; not user names are {}", others.join(", ")),
+        false => format!("a rule; {others}"),
     };
     if names.is_empty() {
         return draft.drop_key("it names nobody", from);
@@ -101,9 +104,7 @@ fn whitelist(draft: &mut Draft) {
     let is_same = variants[0] == variants[1];
     let mut from = vec![from];
     for ((_, is_bot), variants) in KINDS.into_iter().zip(variants) {
-        let clocks = SPEEDS.into_iter();
-        let clocks = clocks.filter(|speed| *speed != Speed::Correspondence.key());
-        let mut matching = table([("name", list(&names)), ("speed", list(clocks))]);
+        let mut matching = table([("name", list(&names)), ("speed", list(clock_speeds()))]);
         if !is_same {
             matching.insert("bot".to_owned(), is_bot.into());
         }
@@ -280,7 +281,9 @@ fn limits_of(draft: &mut Draft, prefix: &str, kind: &Table) {
         ("max_initial", "max_base_s", "base_s", false),
     ] {
         let path = format!("{prefix}{theirs}");
-        if is_common {
+        // A maximum of 0 is none in BotLi.
+        let is_zero = draft.value(&path).and_then(|value| whole(value, 1)) == Some(0);
+        if is_common && !is_zero {
             draft.map(&path, "challenge", ours, up_to::<1_000_000_000>);
             continue;
         }
@@ -289,7 +292,7 @@ fn limits_of(draft: &mut Draft, prefix: &str, kind: &Table) {
         };
         let (range, reason) = match (whole(&value, 1_000_000_000), is_min) {
             (Some(min), true) if min > 0 => (format!("..{}", min - 1), "tooFast"),
-            (Some(max), false) => (format!("{}..", max + 1), "tooSlow"),
+            (Some(max), false) if max > 0 => (format!("{}..", max + 1), "tooSlow"),
             _ => {
                 draft.drop_key("it limits nothing", from);
                 continue;
@@ -300,6 +303,7 @@ fn limits_of(draft: &mut Draft, prefix: &str, kind: &Table) {
     }
     if let Some((value, from)) = draft.take(&format!("{prefix}max_estimated_game_duration")) {
         match whole(&value, 100_000) {
+            Some(0) => draft.drop_key("it limits nothing", from),
             Some(minutes) => {
                 let seconds = minutes.saturating_mul(45);
                 let matching = with("estimate_s", format!("{}..", seconds + 1).into());
@@ -317,12 +321,14 @@ fn limits_of(draft: &mut Draft, prefix: &str, kind: &Table) {
     }
 }
 
-/// Reads `time_controls` below `prefix`: speeds and exact ones.
+/// Reads `time_controls` below `prefix`, or the earlier `human_time_controls` and `bot_time_controls`: speeds and exact ones.
 fn time_controls(draft: &mut Draft, prefix: &str, kind: &Table) {
-    let Some((value, from)) = draft.take_or_blank(&format!("{prefix}time_controls")) else {
+    let earlier = format!("{}_time_controls", prefix.trim_end_matches('.'));
+    let of_kind = draft.take_or_blank(&format!("{prefix}time_controls"));
+    let Some((value, from)) = of_kind.or_else(|| draft.take_or_blank(&earlier)) else {
         return;
     };
-    let (found, others) = known_names(&value.unwrap_or(Value::Empty), &SPEEDS);
+    let (found, others) = known_names(&value.unwrap_or(Value::Empty), &clock_speeds());
     let (clocks, unknown): (Vec<_>, Vec<_>) = others
         .into_iter()
         .partition(|text| ClockSpec::try_from(text.clone()).is_ok());

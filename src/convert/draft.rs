@@ -293,7 +293,10 @@ impl Draft {
         let mut attempts = 0;
         while let Some(problems) = self.problems() {
             let mut found = None;
-            for number in 0..self.items.len() {
+            // Rules and profiles first: without the setting, they would do nothing or something else.
+            let (tables, settings): (Vec<_>, Vec<_>) = (0..self.items.len())
+                .partition(|&number| self.items[number].section.starts_with('['));
+            for number in tables.into_iter().chain(settings) {
                 if self.items[number].rejected.is_some() || attempts >= MAX_ATTEMPTS {
                     continue;
                 }

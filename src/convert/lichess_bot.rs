@@ -2,17 +2,17 @@
 
 use toml::{Table, Value as Toml};
 
-use super::accepted::{set_names, within};
+use super::accepted::{accept_nothing, set_names, within};
 use super::books::PeerBooks;
 use super::draft::{Draft, Outcome, mappings, quoted};
 use super::values::{
     DRAW_SCORE, EMBEDDED_ENGINE, NO_ONLINE_MOVES, NO_TABLES, SPEEDS, UNKNOWN_GAMES, VARIANTS,
     boolean, changed, chat, draw_switch, known_names, limit_all_games, list, not, same, selection,
-    shown, table, texts, uci_options, up_to, urls, whole,
+    shown, table, uci_options, up_to, urls, user_names, users, whole,
 };
 use super::yaml::Value;
 use super::{Peer, Place};
-use crate::lichess::model::Username;
+use crate::lichess::model::Speed;
 
 /// Keys that have no counterpart, by their beginning, with the reason.
 const DROPPED: &[(&str, &str)] = &[
@@ -205,13 +205,35 @@ fn challenges(draft: &mut Draft) {
             set_names(draft, key, &found, &unknown, from);
         }
     }
-    if let Some((value, from)) = draft.take("challenge.modes") {
-        let (modes, _) = known_names(&value, &["casual", "rated"]);
+    if let Some((value, from)) = draft.take_or_blank("challenge.modes") {
+        let (modes, _) = known_names(&value.unwrap_or(Value::Empty), &["casual", "rated"]);
         let both = ["rated", "casual"].map(|mode| (mode, modes.contains(&mode).into()));
-        draft.add("challenge", both.into(), vec![from], "");
+        match modes.is_empty() {
+            true => accept_nothing(draft, "no challenge is accepted, as no modes are", from),
+            false => draft.add("challenge", both.into(), vec![from], ""),
+        }
+    }
+    let section = draft.challenge();
+    if !section.bots && !section.humans {
+        let from = "challenge.accept_bot and challenge.only_bot".to_owned();
+        let remark = "no challenge is accepted, as neither bots nor humans are";
+        accept_nothing(draft, remark, from);
+    }
+    let days = draft.value("challenge.max_days");
+    let has_limit =
+        days.is_some_and(|days| whole(days, u32::MAX).is_some_and(|days| days < u32::MAX));
+    if has_limit && section.speeds.contains(&Speed::Correspondence) {
+        let matching = table([("clock", "unlimited".into())]);
+        let remark = "with a limit of days, games without one are declined";
+        draft.rule(
+            matching,
+            ("decline", "timeControl".into()),
+            Vec::new(),
+            remark,
+        );
     }
     draft.map_all(mappings! {
-        "challenge.block_list" => challenge.block: texts;
+        "challenge.block_list" => challenge.block: users;
         "challenge.online_block_list" => challenge.block_lists: urls;
     });
     if let Some((value, from)) = draft.take("challenge.bullet_requires_increment") {
@@ -262,17 +284,10 @@ fn allow_list(draft: &mut Draft) {
     let Some((value, from)) = draft.take("challenge.allow_list") else {
         return;
     };
-    let texts = value.texts();
-    if texts.is_empty() {
+    let (names, others) = user_names(&value);
+    if names.is_empty() && others.is_empty() {
         return draft.drop_key("it names nobody", from);
     }
-    let (names, others): (Vec<_>, Vec<_>) =
-        texts.into_iter().partition(|name| Username::is_valid(name));
-    let others: Vec<_> = others.iter().map(|other| quoted(other)).collect();
-    let others = match others.is_empty() {
-        true => String::new(),
-        false => format!("not user names are {}", others.join(", ")),
-    };
     let mut from = vec![from];
     let mut remark = "a rule within the limits of [challenge]".to_owned();
     if names.is_empty() {
@@ -380,7 +395,7 @@ fn matchmaking(draft: &mut Draft) {
         },
     );
     draft.map_all(mappings! {
-        "matchmaking.block_list" => matchmaking.block: texts;
+        "matchmaking.block_list" => matchmaking.block: users;
         "matchmaking.online_block_list" => matchmaking.block_lists: urls;
     });
     let concurrency = draft.value("challenge.concurrency");
@@ -512,13 +527,19 @@ fn add_profile(draft: &mut Draft, name: Option<&str>, profile: &Profile) {
     }
     let mut remark = "a profile".to_owned();
     if let Some(variant) = &profile.variant {
-        let is_random = variant == "random";
-        entries.push(match is_random {
-            true => ("variant", list(["standard", "chess960"])),
-            false => ("variant", variant.as_str().into()),
+        let is_rated = profile.mode.as_ref().is_some_and(|mode| mode != "casual");
+        // Lichess rates no correspondence games of other variants.
+        let is_standard_only = is_rated && !profile.days.is_empty();
+        entries.push(match variant.as_str() {
+            "random" if is_standard_only => ("variant", "standard".into()),
+            "random" => ("variant", list(["standard", "chess960"])),
+            other => ("variant", other.into()),
         });
-        if is_random {
-            remark += "; `random` variants are standard and chess960 here";
+        if variant == "random" {
+            remark += match is_standard_only {
+                true => "; of `random` variants only standard can be rated with days",
+                false => "; `random` variants are standard and chess960 here",
+            };
         }
     }
     if let Some(mode) = &profile.mode {

@@ -5,7 +5,7 @@ use toml::{Table, Value as Toml};
 use super::draft::{Draft, Outcome, quoted};
 use super::yaml::Value;
 use crate::config::{MAX_HASH_MIB, MAX_THREADS, PLACEHOLDERS};
-use crate::lichess::model::{Speed, Variant};
+use crate::lichess::model::{Speed, Username, Variant};
 
 /// No engine but ours.
 pub(super) const EMBEDDED_ENGINE: &str = "the embedded engine has settings of its own, in [engine] and in `play` of a rule; other engines are in [[engine.external]], those in a language of your choice with protocol = \"lines\"";
@@ -59,8 +59,24 @@ pub(super) fn up_to<const MAX: u32>(value: &Value) -> Outcome {
     }
 }
 
-pub(super) fn texts(value: &Value) -> Outcome {
-    same(list(value.texts()))
+/// The user names among these texts, and a remark on the others, if there are any.
+pub(super) fn user_names(value: &Value) -> (Vec<String>, String) {
+    let texts = value.texts().into_iter();
+    let texts = texts.filter(|text| !text.trim().is_empty());
+    let (names, others): (Vec<_>, Vec<_>) = texts.partition(|text| Username::is_valid(text));
+    let others: Vec<String> = others.iter().map(|other| quoted(other)).collect();
+    let remark = match others.is_empty() {
+        true => String::new(),
+        false => format!("not user names are {}", others.join(", ")),
+    };
+    (names, remark)
+}
+
+pub(super) fn users(value: &Value) -> Outcome {
+    match user_names(value) {
+        (names, remark) if remark.is_empty() => same(list(names)),
+        (names, remark) => changed(list(names), remark),
+    }
 }
 
 /// The URLs among these texts.
@@ -91,7 +107,7 @@ pub(super) fn table<const N: usize>(entries: [(&str, Toml); N]) -> Table {
         .collect()
 }
 
-/// Splits names into those that are known here and the others.
+/// Splits names into those that are known here, in the order of `known`, and the others.
 pub(super) fn known_names(
     value: &Value,
     known: &[&'static str],
@@ -105,6 +121,7 @@ pub(super) fn known_names(
             None => unknown.push(quoted(&text)),
         }
     }
+    found.sort_by_key(|name| known.iter().position(|other| other == name));
     (found, unknown)
 }
 

@@ -283,7 +283,7 @@ fn convert_takes_fragments() {
 #[test]
 fn converted_allow_list_accepts_its_users_only() {
     let explained = Explained::new(
-        "challenge:\n  allow_list: [Anna, \"not a name\", bert]\n  bullet_requires_increment: true\n\
+        "challenge:\n  allow_list: [\"\", Anna, \"not a name\", bert]\n  bullet_requires_increment: true\n\
          engine:\n  uci_options:\n    go_commands:\n      movetime: 5000\n",
     );
     explained.assert_answers(&[
@@ -356,6 +356,101 @@ fn converted_exact_time_control_keeps_the_limits() {
         ("Anna --clock 10+0 --title bot", "Declined, noBot"),
         ("Anna --clock 3+2", "Declined, timeControl"),
     ]);
+}
+
+#[test]
+fn converted_block_lists_name_what_is_no_user() {
+    for list in ["challenge:\n  block_list", "whitelist: [Carl]\nblacklist"] {
+        let (settings, written) =
+            converted(&format!("{list}: [Bob, \"\", \"AI level 3\", \"*\"]\n"));
+        assert_eq!(settings.challenge.block.len(), 1, "{written}");
+        assert!(
+            comments(&written).contains("not user names are AI level 3, *."),
+            "{written}"
+        );
+    }
+}
+
+#[test]
+fn converted_maximum_of_zero_is_that_of_the_other_bot() {
+    for limit in [
+        "max_initial",
+        "max_increment",
+        "max_estimated_game_duration",
+    ] {
+        for prefix in ["  ", "  human:\n    "] {
+            let modes = "  human_modes: [casual]\n  bot_modes: [casual]\n";
+            let explained = Explained::new(&format!("challenge:\n{modes}{prefix}{limit}: 0\n"));
+            explained.assert_answers(&[("Anna --clock 3+2", "Accepted")]);
+        }
+    }
+    let explained = Explained::new("challenge:\n  max_increment: 0\n");
+    explained.assert_answers(&[
+        ("Anna --clock 3+2", "Declined"),
+        ("Anna --clock 3+0", "Accepted"),
+    ]);
+}
+
+#[test]
+fn converted_time_controls_of_a_kind_are_kept() {
+    let explained = Explained::new(
+        "challenge:\n  human_modes: [casual]\n  bot_modes: [casual]\n  bot_time_controls: [bullet]\n  \
+         human_time_controls: [rapid, correspondence, 25+0]\n",
+    );
+    explained.assert_answers(&[
+        ("Anna --clock 10+0", "Accepted"),
+        ("Anna --clock 25+0", "Accepted"),
+        ("Anna --clock 3+2", "Declined, timeControl"),
+        ("Anna --clock 2d", "Declined, timeControl"),
+        ("Anna --clock 1+0 --title bot", "Accepted"),
+        ("Anna --clock 3+2 --title bot", "Declined, timeControl"),
+    ]);
+}
+
+#[test]
+fn converted_lichess_bot_that_accepts_nobody_stays_so() {
+    for nobody in [
+        "accept_bot: false\n  only_bot: true",
+        "modes: []",
+        "modes:",
+        "modes: [rapid]",
+    ] {
+        let (settings, written) = converted(&format!("challenge:\n  {nobody}\n"));
+        assert!(!settings.challenge.accept, "{written}");
+    }
+}
+
+#[test]
+fn converted_limit_of_days_declines_unlimited_games() {
+    let speeds = "challenge:\n  time_controls: [blitz, correspondence]\n  max_days: ";
+    let days = |max, answer| {
+        let explained = Explained::new(&format!("{speeds}{max}\n"));
+        explained.assert_answers(&[
+            ("Anna --clock 2d", "Accepted"),
+            ("Anna --clock unlimited", answer),
+        ]);
+    };
+    days("7", "Declined, timeControl");
+    days("14", "Declined, timeControl");
+    days(".inf", "Accepted");
+}
+
+#[test]
+fn converted_random_profile_is_sought() {
+    let (settings, written) = converted(
+        "matchmaking:\n  allow_matchmaking: true\n  challenge_variant: random\n  challenge_mode: random\n  \
+         challenge_initial_time: [300]\n  challenge_increment: [3]\n  challenge_days: [1]\n",
+    );
+    assert!(settings.matchmaking.enabled, "{written}");
+    let profile = &settings.matchmaking.profile[0];
+    assert_eq!(profile.variant[..], [Variant::Standard], "{written}");
+    // A profile that cannot be used leaves the others.
+    let (settings, written) = converted(
+        "matchmaking:\n  allow_matchmaking: true\n  challenge_initial_time: 300\n  challenge_increment: 3\n  \
+         overrides:\n    far:\n      challenge_variant: chess960\n      challenge_mode: rated\n      challenge_days: 1\n",
+    );
+    assert!(settings.matchmaking.enabled, "{written}");
+    assert_eq!(settings.matchmaking.profile.len(), 1, "{written}");
 }
 
 #[test]
