@@ -213,6 +213,17 @@ fn challenges(draft: &mut Draft) {
             false => draft.add("challenge", both.into(), vec![from], ""),
         }
     }
+    // Parts of a configuration may be of either bot.
+    let is_whole = draft.value("engine.name").is_some();
+    if is_whole && draft.value_or_blank("challenge.accept_bot").is_none() {
+        let remark = "challenge.accept_bot is not set, and false in lichess-bot then";
+        draft.add(
+            "challenge",
+            vec![("bots", false.into())],
+            Vec::new(),
+            remark,
+        );
+    }
     let section = draft.challenge();
     if !section.bots && !section.humans {
         let from = "challenge.accept_bot and challenge.only_bot".to_owned();

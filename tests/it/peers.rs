@@ -421,6 +421,15 @@ fn converted_lichess_bot_that_accepts_nobody_stays_so() {
 }
 
 #[test]
+fn converted_lichess_bot_accepts_bots_only_if_it_says_so() {
+    let accepts_bots = |yaml: &str| converted(yaml).0.challenge.bots;
+    let engine = "engine:\n  name: e\nchallenge:\n  concurrency: 2\n";
+    assert!(!accepts_bots(engine));
+    assert!(accepts_bots(&format!("{engine}  accept_bot: true\n")));
+    assert!(accepts_bots("challenge:\n  concurrency: 2\n"));
+}
+
+#[test]
 fn converted_limit_of_days_declines_unlimited_games() {
     let speeds = "challenge:\n  time_controls: [blitz, correspondence]\n  max_days: ";
     let days = |max, answer| {
