@@ -4,6 +4,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use super::Init;
+use super::service::Service;
 use crate::config::{EMBEDDED_ENGINE, Protocol};
 
 /// Programs of engines with their protocols.
@@ -42,10 +43,18 @@ pub(super) struct Program {
 
 impl Init {
     /// Asks which engine plays, if there are others than the embedded one. Returns the settings of another one. `known` plays
-    /// now.
+    /// now. The programs of this machine are none of those below a root directory.
     pub(super) fn ask_engine(&self, known: &str) -> anyhow::Result<Option<Program>> {
-        let path = self.sources.environment.get("PATH").map(String::as_str);
-        let found = found_in(path.unwrap_or_default());
+        let service = self.place.service.as_ref();
+        let found = match service.and_then(Service::root) {
+            Some(_) => Vec::new(),
+            None => found_in(
+                self.sources
+                    .environment
+                    .get("PATH")
+                    .map_or("", String::as_str),
+            ),
+        };
         let names = found.iter().map(|program| program.name);
         let names: Vec<&str> = [EMBEDDED_ENGINE].into_iter().chain(names).collect();
         let is_found = names.contains(&known);

@@ -11,6 +11,7 @@ use knightwatch::sim::{Endpoint, NewUser};
 use tempfile::TempDir;
 
 use crate::common::{BOT, Killed, Site, skip, wait};
+use crate::engines::script;
 
 /// A `PATH` in which `init` finds no engines.
 const WITHOUT_ENGINES: &str = "/nowhere";
@@ -627,7 +628,13 @@ fn init_service_sets_up_all_files() {
     fs::create_dir(&root).unwrap();
     let init = ["init", "--service", "--root", root.to_str().unwrap()];
     let answers = [site.url.as_str(), token.as_str(), "", "16", "", "", "", "y"];
-    let (code, printed) = home.run(&init, &answers);
+    // An engine of this machine is none of the image.
+    let programs = home.path("bin");
+    fs::create_dir(&programs).unwrap();
+    script(&programs.join("stockfish"), "exit 1");
+    let mut command = home.command(&init);
+    command.env("PATH", format!("{}:{WITHOUT_ENGINES}", programs.display()));
+    let (code, printed) = run_with_answers(&mut command, &answers);
     assert_eq!(code, Some(0), "{printed}");
     assert!(
         printed.contains(

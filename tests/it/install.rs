@@ -137,7 +137,7 @@ fn service_of_an_image_follows_no_link_out_of_it() {
 #[test]
 fn service_without_systemd_is_refused() {
     if Path::new("/run/systemd/system").exists() {
-        skip("systemd", "systemd is running here");
+        skip("running-systemd", "systemd is running here");
         return;
     }
     for arguments in [
