@@ -59,8 +59,8 @@ pub struct Strength {
     pub seed: u64,
 }
 
-/// Elo and the step of `Handicap::from_step` that has it, as measured in `docs/engine/strength.md`; the last row is
-/// extrapolated. Values in between are interpolated linearly.
+/// Elo and the step of `Handicap::from_step` that has it, as measured in `docs/engine/strength.md`; the last row has 70 Elo
+/// for each doubling of the nodes. Values in between are interpolated linearly.
 pub(super) const CALIBRATION: [(f64, f64); 11] = [
     (1000.0, 1585.0),
     (1160.0, 1665.0),
