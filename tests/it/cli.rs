@@ -142,6 +142,16 @@ fn wrong_usage_exits_with_2() {
             "--anchors",
             "1350",
         ],
+        &[
+            "calibrate",
+            "stockfish",
+            "--levels",
+            "1000",
+            "--anchors",
+            "1350@1",
+            "--games",
+            "100001",
+        ],
         &["tune"],
     ] {
         assert_eq!(output(arguments).status.code(), Some(2), "{arguments:?}");

@@ -357,7 +357,7 @@ pub struct CalibrateOptions {
     #[arg(long, value_name = "ELO", default_value_t = 250)]
     pub near: u16,
     /// Games of each pairing, two per opening
-    #[arg(long, value_name = "N", default_value_t = 40, value_parser = some::<u64>())]
+    #[arg(long, value_name = "N", default_value_t = 40, value_parser = clap::value_parser!(u64).range(1..=100_000))]
     pub games: u64,
     /// Results of the games; continues the run in the file, if there is one
     #[arg(long, value_name = "FILE")]
