@@ -75,14 +75,9 @@ pub(super) fn within(section: &Challenge) -> Vec<Table> {
     }
     if !days.is_empty() {
         let mut matching = games;
-        let default = Challenge::default();
-        let days = (section.min_days, section.max_days);
-        insert_range(
-            &mut matching,
-            "days",
-            days,
-            (default.min_days, default.max_days),
-        );
+        insert_range(&mut matching, section, "days", |it| {
+            (it.min_days, it.max_days)
+        });
         matching.insert("speed".to_owned(), Speed::Correspondence.key().into());
         all.push(matching);
     }
@@ -111,40 +106,32 @@ pub(super) fn games_within(section: &Challenge) -> Option<Table> {
             .map(|variant: &Variant| variant.key());
         matching.insert("variant".to_owned(), list(keys));
     }
-    let default = Challenge::default();
-    let rating = (section.min_rating, section.max_rating);
-    insert_range(
-        &mut matching,
-        "rating",
-        rating,
-        (default.min_rating, default.max_rating),
-    );
+    insert_range(&mut matching, section, "rating", |it| {
+        (it.min_rating, it.max_rating)
+    });
     Some(matching)
 }
 
 /// Conditions for the clocks that `[challenge]` accepts, at any speed.
 pub(super) fn clocks_within(section: &Challenge) -> Table {
     let mut matching = Table::new();
-    let default = Challenge::default();
-    for (key, range, widest) in [
-        (
-            "base_s",
-            (section.min_base_s, section.max_base_s),
-            (default.min_base_s, default.max_base_s),
-        ),
-        (
-            "increment_s",
-            (section.min_increment_s, section.max_increment_s),
-            (default.min_increment_s, default.max_increment_s),
-        ),
-    ] {
-        insert_range(&mut matching, key, range, widest);
-    }
+    insert_range(&mut matching, section, "base_s", |it| {
+        (it.min_base_s, it.max_base_s)
+    });
+    insert_range(&mut matching, section, "increment_s", |it| {
+        (it.min_increment_s, it.max_increment_s)
+    });
     matching
 }
 
-/// Adds a range that is not the widest one.
-fn insert_range(matching: &mut Table, key: &str, (min, max): (u32, u32), widest: (u32, u32)) {
+/// Adds a range of `[challenge]` that is narrower than by default.
+fn insert_range(
+    matching: &mut Table,
+    section: &Challenge,
+    key: &str,
+    range: fn(&Challenge) -> (u32, u32),
+) {
+    let ((min, max), widest) = (range(section), range(&Challenge::default()));
     if min > widest.0 || max < widest.1 {
         matching.insert(key.to_owned(), Toml::from(format!("{min}..{max}")));
     }

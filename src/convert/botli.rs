@@ -100,26 +100,27 @@ fn whitelist(draft: &mut Draft) {
         let variants = named.or_else(|| draft.value_or_blank("challenge.variants"));
         variants.map(|variants| known_names(variants, &VARIANTS).0)
     };
-    let variants = KINDS.map(|(kind, _)| variants_of(kind));
-    let is_same = variants[0] == variants[1];
+    let [humans, bots] = KINDS.map(|(kind, is_bot)| {
+        let matching = table([("bot", is_bot.into())]);
+        (matching, variants_of(kind))
+    });
+    let kinds = match humans.1 == bots.1 {
+        true => vec![(Table::new(), humans.1)],
+        false => vec![humans, bots],
+    };
     let mut from = vec![from];
-    for ((_, is_bot), variants) in KINDS.into_iter().zip(variants) {
-        let mut matching = table([("name", list(&names)), ("speed", list(clock_speeds()))]);
-        if !is_same {
-            matching.insert("bot".to_owned(), is_bot.into());
+    for (mut matching, variants) in kinds {
+        if variants.as_ref().is_some_and(Vec::is_empty) {
+            continue;
         }
+        matching.insert("name".to_owned(), list(&names));
+        matching.insert("speed".to_owned(), list(clock_speeds()));
         if let Some(variants) = variants {
-            if variants.is_empty() {
-                continue;
-            }
             matching.insert("variant".to_owned(), list(variants));
         }
         let accept = ("accept", true.into());
         draft.rule(matching, accept, std::mem::take(&mut from), &remark);
         remark = "the same users as bots".to_owned();
-        if is_same {
-            break;
-        }
     }
     if let Some(from) = from.pop() {
         draft.drop_key("no variant is played", from);
@@ -315,7 +316,7 @@ fn limits_of(draft: &mut Draft, prefix: &str, kind: &Table) {
         }
     }
     if let Some((value, from)) = draft.take_or_blank(&format!("{prefix}variants")) {
-        let (found, unknown) = known_names(&value.unwrap_or(Value::Empty), &VARIANTS);
+        let (found, unknown) = known_names(&value, &VARIANTS);
         let keys = ("variants", "variant");
         allow(draft, kind, keys, (&found, &VARIANTS), &unknown, from);
     }
@@ -328,7 +329,7 @@ fn time_controls(draft: &mut Draft, prefix: &str, kind: &Table) {
     let Some((value, from)) = of_kind.or_else(|| draft.take_or_blank(&earlier)) else {
         return;
     };
-    let (found, others) = known_names(&value.unwrap_or(Value::Empty), &clock_speeds());
+    let (found, others) = known_names(&value, &clock_speeds());
     let (clocks, unknown): (Vec<_>, Vec<_>) = others
         .into_iter()
         .partition(|text| ClockSpec::try_from(text.clone()).is_ok());

@@ -105,21 +105,22 @@ impl Draft {
 
     /// The value of a key and its place, once. An empty value counts as none.
     pub(super) fn take(&mut self, path: &str) -> Option<(Value, String)> {
-        let (value, from) = self.take_or_blank(path)?;
-        if value.is_none() {
-            self.drop_key("it has no value there", from.clone());
+        match self.take_or_blank(path)? {
+            (Value::Empty, from) => {
+                self.drop_key("it has no value there", from);
+                None
+            }
+            found => Some(found),
         }
-        value.map(|value| (value, from))
     }
 
-    /// The value of a key, unless it is empty, and its place, once.
-    pub(super) fn take_or_blank(&mut self, path: &str) -> Option<(Option<Value>, String)> {
+    /// The value of a key, also an empty one, and its place, once.
+    pub(super) fn take_or_blank(&mut self, path: &str) -> Option<(Value, String)> {
         let (leaf, read) = self.leaves.iter_mut().find(|(leaf, _)| leaf.path == path)?;
         if std::mem::replace(read, true) {
             return None;
         }
-        let value = Some(leaf.value.clone()).filter(|value| *value != Value::Empty);
-        Some((value, source(leaf)))
+        Some((leaf.value.clone(), source(leaf)))
     }
 
     /// The value of a key, which stays unread.

@@ -201,12 +201,12 @@ fn challenges(draft: &mut Draft) {
         ("challenge.time_controls", "speeds", &SPEEDS[..]),
     ] {
         if let Some((value, from)) = draft.take_or_blank(path) {
-            let (found, unknown) = known_names(&value.unwrap_or(Value::Empty), known);
+            let (found, unknown) = known_names(&value, known);
             set_names(draft, key, &found, &unknown, from);
         }
     }
     if let Some((value, from)) = draft.take_or_blank("challenge.modes") {
-        let (modes, _) = known_names(&value.unwrap_or(Value::Empty), &["casual", "rated"]);
+        let (modes, _) = known_names(&value, &["casual", "rated"]);
         let both = ["rated", "casual"].map(|mode| (mode, modes.contains(&mode).into()));
         match modes.is_empty() {
             true => accept_nothing(draft, "no challenge is accepted, as no modes are", from),
@@ -468,10 +468,10 @@ fn profile(draft: &mut Draft, prefix: &str, mut known: Profile) -> Profile {
         let path = format!("{prefix}{name}");
         let (value, from) = match has_name {
             true => draft.take_or_blank(&path)?,
-            false => draft.take(&path).map(|(value, from)| (Some(value), from))?,
+            false => draft.take(&path)?,
         };
         known.from.push(from);
-        Some(value)
+        Some(Some(value).filter(|value| *value != Value::Empty))
     };
     let numbers = |value: Option<Value>| -> Vec<f64> {
         let texts = value.iter().flat_map(Value::texts);

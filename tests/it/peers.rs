@@ -65,7 +65,7 @@ fn comments(written: &str) -> String {
 /// A converted configuration, for `explain`.
 struct Explained {
     home: TempDir,
-    /// What `convert` prints about the number of keys.
+    /// The numbers of keys, as `convert` prints them.
     summary: String,
 }
 

@@ -9,6 +9,7 @@ use super::answer::{Answer, Best, parse_move};
 use super::channel::{Channel, Deadlines, EngineError, SearchCommands};
 use super::go::{Go, ms};
 use super::info::Info;
+use super::uci::is_word;
 
 const COMMANDS: SearchCommands = SearchCommands {
     stop: None,
@@ -60,7 +61,7 @@ pub(crate) fn search(
             best.add_info(info);
             return Ok(None);
         }
-        if line.split_whitespace().next() == Some("info") {
+        if is_word(line, "info").is_some() {
             best.add_message(line);
             return Ok(None);
         }

@@ -72,7 +72,8 @@ pub(crate) fn after_words<'a>(line: &'a str, words: [&str; 2]) -> Option<&'a str
     })
 }
 
-fn is_word(line: &str, word: &str) -> Option<()> {
+/// Returns whether the line begins with this word, as an `Option` for searches of lines.
+pub(crate) fn is_word(line: &str, word: &str) -> Option<()> {
     (line.split_whitespace().next() == Some(word)).then_some(())
 }
 

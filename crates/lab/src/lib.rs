@@ -33,6 +33,7 @@ mod options;
 mod sample;
 mod signal;
 mod spin_barrier;
+mod state_file;
 pub mod trainer;
 pub mod tune;
 mod uci_engine;

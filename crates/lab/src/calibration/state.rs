@@ -3,14 +3,11 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use anyhow::{Context, ensure};
+use anyhow::ensure;
 use serde::{Deserialize, Serialize};
 
 use crate::options::{CalibrateOptions, differences};
-use knightwatch_util::{atomic_file, input};
-
-/// Upper limit of a state file, in bytes.
-const MAX_FILE_BYTES: u64 = 16 << 20;
+use crate::state_file;
 
 /// The results, and where they are kept, if anywhere.
 #[derive(Debug)]
@@ -65,25 +62,19 @@ impl State {
             return Ok(state);
         };
         let name = path.display();
-        match input::read(path, MAX_FILE_BYTES) {
-            Ok(text) => {
-                let run: Run = serde_json::from_slice(&text)
-                    .with_context(|| format!("{name} is not the state of a calibration"))?;
-                let (old, new) = (run.fields(), state.run.fields());
-                ensure!(
-                    old == new,
-                    "{name} is of a run with other options: {}; use the same, or another --state",
-                    differences(&old, &new)
-                );
-                let mut points = run.pairs.values().flatten();
-                ensure!(
-                    points.all(|&points| points <= 2),
-                    "{name} is not the state of a calibration: a game has more than 2 half points"
-                );
-                state.run = run;
-            }
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
-            Err(error) => return Err(error).with_context(|| format!("cannot read {name}")),
+        if let Some(run) = state_file::read::<Run>(path, "a calibration")? {
+            let (old, new) = (run.fields(), state.run.fields());
+            ensure!(
+                old == new,
+                "{name} is of a run with other options: {}; use the same, or another --state",
+                differences(&old, &new)
+            );
+            let mut points = run.pairs.values().flatten();
+            ensure!(
+                points.all(|&points| points <= 2),
+                "{name} is not the state of a calibration: a game has more than 2 half points"
+            );
+            state.run = run;
         }
         // A file that cannot be written ends the run before its first game.
         state.write()?;
@@ -104,11 +95,10 @@ impl State {
     }
 
     fn write(&self) -> anyhow::Result<()> {
-        let Some(path) = &self.path else {
-            return Ok(());
-        };
-        atomic_file::write(path, &serde_json::to_vec_pretty(&self.run)?)
-            .with_context(|| format!("cannot write {}", path.display()))
+        match &self.path {
+            Some(path) => state_file::write(path, &self.run),
+            None => Ok(()),
+        }
     }
 }
 

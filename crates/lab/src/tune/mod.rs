@@ -9,7 +9,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, ensure};
+use anyhow::ensure;
 use serde::{Deserialize, Serialize};
 
 use self::spsa::{Axis, Spsa, Trial};
@@ -18,17 +18,13 @@ use super::openings::Openings;
 use super::options::{TuneOptions, differences};
 use super::signal::stop_on_signal;
 use crate::progress::Progress;
+use crate::state_file;
 use knightwatch_chess::Variant;
 use knightwatch_engine::{ParameterError, Parameters, Searcher, Setting, Tunable};
-use knightwatch_util::atomic_file;
-use knightwatch_util::input;
 use knightwatch_util::sync::lock;
 
 /// Interval between writes of the state.
 const WRITE_INTERVAL: Duration = Duration::from_secs(30);
-
-/// Upper limit of a state file, in bytes.
-const MAX_FILE_BYTES: u64 = 16 << 20;
 
 /// A run, as stored in the state file.
 #[derive(Serialize, Deserialize)]
@@ -144,17 +140,11 @@ impl Run {
             seed: options.setup.seed.into(),
         };
         let name = options.state.display();
-        let text = match input::read(&options.state, MAX_FILE_BYTES) {
-            Ok(text) => text,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-                let values = tunables.iter().map(|tunable| f64::from(tunable.value));
-                let spsa = Spsa::new(values.collect(), plan.pairs, plan.rate);
-                return Ok(Run { plan, spsa });
-            }
-            Err(error) => return Err(error).with_context(|| format!("cannot read {name}")),
+        let Some(run) = state_file::read::<Run>(&options.state, "a run")? else {
+            let values = tunables.iter().map(|tunable| f64::from(tunable.value));
+            let spsa = Spsa::new(values.collect(), plan.pairs, plan.rate);
+            return Ok(Run { plan, spsa });
         };
-        let run: Run = serde_json::from_slice(&text)
-            .with_context(|| format!("{name} is not the state of a run"))?;
         ensure!(
             run.plan.names == plan.names && run.spsa.values.len() == tunables.len(),
             "{name} is of a run with other parameters; name the same ones with --only, or another --state"
@@ -168,8 +158,7 @@ impl Run {
     }
 
     fn write(&self, path: &Path) -> anyhow::Result<()> {
-        atomic_file::write(path, &serde_json::to_vec_pretty(self)?)
-            .with_context(|| format!("cannot write {}", path.display()))
+        state_file::write(path, self)
     }
 
     fn play(
